@@ -1,0 +1,69 @@
+# What a person types. Each target says what it is for in `make help`.
+#
+# `make dev` and `make test` use the debug build: it is ready in minutes from nothing and in seconds after an edit, and the dependencies
+# that do the work are optimised in it too (Cargo.toml, profile.dev.package). `make build` makes the release binary.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.ONESHELL:
+.PHONY: help dev build debug test lint unit e2e browser bench fmt install dashboard
+
+# Where rustup puts cargo, also when scripts/install.sh has just installed it.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+EXAMPLE ?= examples/quickstart
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+help: ## This list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+install: ## Install what is missing to build and run (Debian, Ubuntu)
+	@scripts/install.sh
+
+dashboard: install
+	@scripts/build-dashboard.sh
+
+debug: dashboard
+	@scripts/step "the fencepost binary (debug)" cargo build -p fencepost
+
+dev: debug ## Build, and run the quickstart: dashboard, demo server, private Postgres
+	@exec $(TARGET)/debug/fencepost dev $(EXAMPLE)
+
+build: dashboard ## The release binary, dashboard inside, at target/release/fencepost
+	@scripts/step "the fencepost binary (release)" cargo build --release -p fencepost
+
+fmt: ## Format the code
+	cargo fmt --all
+
+lint: install ## Formatting and clippy
+	@scripts/group "lint: formatting" cargo fmt --all --check
+	scripts/group "lint: clippy" cargo clippy --workspace --all-targets -- -D warnings
+	scripts/group "lint: clippy of the browser's half" cargo clippy -p fencepost-dashboard --lib \
+	  --target wasm32-unknown-unknown --no-default-features --features hydrate \
+	  --target-dir $(TARGET)/wasm -- -D warnings
+
+# Everything but the tests through the binary; the store's tests get a private Postgres.
+unit: install
+	@scripts/group "unit and store tests" scripts/with-postgres.sh cargo test --workspace --exclude fencepost-tests
+
+# The harness against itself, then each test of the whole but the browser's.
+e2e: debug
+	@FENCEPOST_BIN="$(abspath $(TARGET))/debug/fencepost" \
+	  scripts/group "end to end" scripts/with-postgres.sh cargo test -p fencepost-tests --lib $(call tests,-v)
+
+browser: debug
+	@[ -n "$(call tests,)" ] || { echo "no browser tests in tests/tests"; exit 1; }
+	FENCEPOST_BIN="$(abspath $(TARGET))/debug/fencepost" \
+	  scripts/group "browser" scripts/with-postgres.sh cargo test -p fencepost-tests $(call tests,)
+
+test: ## Everything: lint, unit and store tests, end to end, browser
+	@scripts/install.sh test
+	for group in lint unit e2e browser; do $(MAKE) --no-print-directory "$$group"; done
+
+bench: debug ## Measure throughput as ratios, and memory per resource
+	@scripts/step "the fencepost binary (release)" cargo build --release -p fencepost
+	FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" cargo bench -p fencepost-tests
+
+# The test binaries of tests/tests: those named browser..., or with -v all others.
+tests = $(foreach name,$(shell ls tests/tests | sed 's/\.rs$$//' | grep $(1) '^browser' || true),--test $(name))

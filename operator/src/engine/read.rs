@@ -1,0 +1,151 @@
+//! One read: issue, ask the server, settle. Exactly one receipt whatever happens.
+//!
+//! No transaction is open while the server is asked. When the session ends first, its end settles the
+//! read; when the database is away, the answer waits in memory until it can be settled.
+
+use std::{sync::Arc, time::Duration};
+
+use fencepost_ledger::{
+    Generation, IssueRefusal, RequestId, ResourceId, SessionGeneration, Trigger, Verdict,
+    backoff::Backoff,
+};
+use fencepost_mcp::{RequestError, Session};
+use fencepost_store::{IssueError, IssueRead, ReadAnswer, Store};
+use uuid::Uuid;
+
+use super::{
+    answer::{self, ContentRules, Evaluated},
+    limits::ReadPermit,
+    table::Slot,
+};
+
+/// Between tries to settle an answer while the database is away.
+const SETTLE_AGAIN: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    cap: Duration::from_secs(5),
+};
+
+/// A read whose turn has come.
+pub struct ReadJob {
+    pub slot: Slot,
+    pub resource: ResourceId,
+    pub generation: Generation,
+    pub session: SessionGeneration,
+    pub uri: Arc<str>,
+    pub trigger: Trigger,
+    pub rules: Arc<ContentRules>,
+    pub server_version: Arc<str>,
+    pub permit: ReadPermit,
+}
+
+/// What came of it.
+pub struct ReadDone {
+    pub slot: Slot,
+    pub resource: ResourceId,
+    pub generation: Generation,
+    pub trigger: Trigger,
+    pub result: ReadResult,
+}
+
+pub enum ReadResult {
+    Settled {
+        verdict: Verdict,
+        reason: Option<&'static str>,
+        ttl: Option<Duration>,
+        /// The server asked to be left alone for so long.
+        retry_after: Option<Duration>,
+        /// The credential was refused: the session has to be opened anew with a fresh one.
+        unauthorized: bool,
+    },
+    NotIssued(IssueRefusal),
+    /// The database could not be asked; nothing was dispatched.
+    StoreAway,
+}
+
+/// Runs one read to its receipt.
+pub async fn run(store: &Store, client: &Session, job: ReadJob) -> ReadDone {
+    let done = |result| ReadDone {
+        slot: job.slot,
+        resource: job.resource,
+        generation: job.generation,
+        trigger: job.trigger,
+        result,
+    };
+    let request = RequestId::new(Uuid::now_v7());
+    let issued = match store
+        .issue_read(IssueRead {
+            request,
+            resource: job.resource,
+            generation: job.generation,
+            session: job.session,
+            trigger: job.trigger,
+        })
+        .await
+    {
+        Ok(issued) => issued,
+        Err(IssueError::Refused(refusal)) => return done(ReadResult::NotIssued(refusal)),
+        Err(IssueError::Store(error)) => {
+            tracing::warn!(category = error.category(), "a read was not issued");
+            return done(ReadResult::StoreAway);
+        }
+    };
+    let asked = client.read(&job.uri).await;
+    drop(job.permit);
+    let (mut ttl, mut retry_after, mut unauthorized) = (None, None, false);
+    let Evaluated {
+        body,
+        reason,
+        detail,
+    } = match asked {
+        Ok(content) => {
+            ttl = content.ttl;
+            answer::content(content, &job.rules, &job.server_version)
+        }
+        Err(error) => {
+            match &error {
+                RequestError::RateLimited { retry_after: after } => {
+                    retry_after = Some(after.unwrap_or(Duration::from_secs(1)));
+                }
+                RequestError::Unauthorized { .. } => unauthorized = true,
+                _ => {}
+            }
+            answer::failure(&error)
+        }
+    };
+    let answer = ReadAnswer {
+        request,
+        resource: job.resource,
+        ordinal: issued.ordinal,
+        body,
+        reason: reason.map(str::to_owned),
+        detail,
+    };
+    let verdict = settle(store, answer).await;
+    done(ReadResult::Settled {
+        verdict,
+        reason,
+        ttl,
+        retry_after,
+        unauthorized,
+    })
+}
+
+/// Settles the answer, however long the database is away: giving up would lose a receipt, and the
+/// session's end, which cancels this, writes it instead.
+async fn settle(store: &Store, answer: ReadAnswer) -> Verdict {
+    let mut attempt = 0;
+    loop {
+        match store.accept_resource_version(answer.clone()).await {
+            Ok(settled) => return settled.verdict,
+            Err(error) => {
+                attempt += 1;
+                tracing::warn!(
+                    category = error.category(),
+                    attempt,
+                    "an answer was not settled"
+                );
+                tokio::time::sleep(SETTLE_AGAIN.delay(attempt, rand::random())).await;
+            }
+        }
+    }
+}

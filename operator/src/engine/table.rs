@@ -1,0 +1,295 @@
+//! What one session watches, in memory: where each resource stands between pulse and read.
+//!
+//! A cache of intentions only. The ledger is the truth; when the session ends the table is dropped.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use fencepost_ledger::{
+    Generation, Presence, ResourceId, Trigger,
+    address::ancestors,
+    coalesce::{Coalescer, Step},
+    schedule::Refresh,
+    volatile::Volatility,
+};
+use fencepost_store::Mode;
+use tokio::time::Instant;
+
+use super::answer::ContentRules;
+use crate::desired::DesiredResource;
+
+/// Index of an entry; reused after a removal, so that whatever comes late also names its generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(usize);
+
+/// One watched resource.
+pub struct Entry {
+    pub id: ResourceId,
+    pub uri: Arc<str>,
+    pub generation: Generation,
+    pub desired: DesiredResource,
+    pub rules: Arc<ContentRules>,
+    pub refresh: Refresh,
+    /// How refresh is driven in fact; settled when the subscription is answered.
+    pub mode: Mode,
+    /// Reads may be issued.
+    pub active: bool,
+    pub presence: Presence,
+    pub has_version: bool,
+    pub coalescer: Coalescer,
+    pub failures: u32,
+    pub volatility: Volatility,
+    /// A notification has come for it in this or an earlier session.
+    pub delivery_proven: bool,
+    /// When its last read was begun, and the one before it, for the quiet window.
+    pub begun_at: Option<Duration>,
+    pub begun_before: Option<Duration>,
+    due_at: Option<Duration>,
+    due_trigger: Trigger,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// The quiet window of a notification ends.
+    Quiet,
+    /// A poll, audit, retry or tombstone check is due.
+    Due,
+}
+
+/// The watched resources of a session.
+pub struct Table {
+    origin: Instant,
+    slots: Vec<Option<Entry>>,
+    free: Vec<usize>,
+    by_uri: HashMap<Arc<str>, Slot>,
+    by_normal: HashMap<String, Slot>,
+    timers: BinaryHeap<Reverse<(Duration, Slot, Timer)>>,
+    ready: VecDeque<Slot>,
+}
+
+/// Which watched resource a notification speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressed {
+    Exactly(Slot),
+    /// Equal only in RFC 3986 normal form.
+    ByNormalForm(Slot),
+    /// A sub-resource of a watched one.
+    Below(Slot),
+    Nobody,
+}
+
+impl Table {
+    pub fn new() -> Self {
+        Self {
+            origin: Instant::now(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_uri: HashMap::new(),
+            by_normal: HashMap::new(),
+            timers: BinaryHeap::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Time since the table's origin: the clock of coalescers and timers.
+    pub fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    pub fn insert(&mut self, entry: Entry) -> Slot {
+        let slot = Slot(self.free.pop().unwrap_or(self.slots.len()));
+        self.by_uri.insert(Arc::clone(&entry.uri), slot);
+        if let Some(normal) = &entry.desired.uri_normal {
+            self.by_normal.entry(normal.clone()).or_insert(slot);
+        }
+        if slot.0 == self.slots.len() {
+            self.slots.push(Some(entry));
+        } else {
+            self.slots[slot.0] = Some(entry);
+        }
+        slot
+    }
+
+    pub fn remove(&mut self, slot: Slot) -> Option<Entry> {
+        let entry = self.slots.get_mut(slot.0)?.take()?;
+        self.by_uri.remove(&entry.uri);
+        if let Some(normal) = &entry.desired.uri_normal
+            && self.by_normal.get(normal) == Some(&slot)
+        {
+            self.by_normal.remove(normal);
+        }
+        self.ready.retain(|ready| *ready != slot);
+        self.free.push(slot.0);
+        Some(entry)
+    }
+
+    pub fn get_mut(&mut self, slot: Slot) -> Option<&mut Entry> {
+        self.slots.get_mut(slot.0)?.as_mut()
+    }
+
+    /// The entry, if it still is the one of that generation.
+    pub fn current(&mut self, slot: Slot, generation: Generation) -> Option<&mut Entry> {
+        self.get_mut(slot)
+            .filter(|entry| entry.generation == generation)
+    }
+
+    pub fn slot_of(&self, uri: &str) -> Option<Slot> {
+        self.by_uri.get(uri).copied()
+    }
+
+    pub fn entries(&self) -> impl Iterator<Item = (Slot, &Entry)> {
+        self.slots
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| Some((Slot(index), entry.as_ref()?)))
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_uri.len()
+    }
+
+    /// Finds the watched resource that an update's URI means. The normal form of an arriving URI is
+    /// only worked out when nothing equals it.
+    pub fn addressed(&self, uri: &str, normal: impl FnOnce(&str) -> Option<String>) -> Addressed {
+        if let Some(slot) = self.slot_of(uri) {
+            return Addressed::Exactly(slot);
+        }
+        if let Some(slot) = normal(uri).and_then(|n| self.by_normal.get(&n).copied()) {
+            return Addressed::ByNormalForm(slot);
+        }
+        ancestors(uri)
+            .find_map(|ancestor| self.slot_of(ancestor))
+            .map_or(Addressed::Nobody, Addressed::Below)
+    }
+
+    /// Something asks for a read of an active resource.
+    pub fn pulse(&mut self, slot: Slot, trigger: Trigger, window: Duration) {
+        let now = self.now();
+        if let Some(entry) = self.get_mut(slot)
+            && entry.active
+        {
+            let step = entry.coalescer.pulse(trigger, now, window);
+            self.take(slot, step);
+        }
+    }
+
+    /// Acts on what a coalescer asks for.
+    pub fn take(&mut self, slot: Slot, step: Step) {
+        match step {
+            Step::Nothing => {}
+            Step::WakeAt(at) => self.timers.push(Reverse((at, slot, Timer::Quiet))),
+            Step::Enqueue => self.ready.push_back(slot),
+        }
+    }
+
+    /// Sets when the resource is next read without being asked; replaces what was set before.
+    pub fn schedule(&mut self, slot: Slot, after: Duration, trigger: Trigger) {
+        let at = self.now() + after;
+        if let Some(entry) = self.get_mut(slot) {
+            entry.due_at = Some(at);
+            entry.due_trigger = trigger;
+            self.timers.push(Reverse((at, slot, Timer::Due)));
+        }
+    }
+
+    /// When `fire` has something to do.
+    pub fn next_timer(&self) -> Option<Instant> {
+        let Reverse((at, ..)) = self.timers.peek()?;
+        Some(self.origin + *at)
+    }
+
+    /// Fires the timers that are due.
+    pub fn fire(&mut self) {
+        let now = self.now();
+        while let Some(Reverse((at, slot, timer))) = self.timers.peek().copied()
+            && at <= now
+        {
+            self.timers.pop();
+            let Some(entry) = self.get_mut(slot) else {
+                continue;
+            };
+            match timer {
+                Timer::Quiet => {
+                    let step = entry.coalescer.wake(now);
+                    // Woken early on behalf of a slot's former holder: its own timer is still set.
+                    if step == Step::Enqueue {
+                        self.take(slot, step);
+                    }
+                }
+                Timer::Due if entry.due_at == Some(at) => {
+                    entry.due_at = None;
+                    let trigger = entry.due_trigger;
+                    self.pulse(slot, trigger, Duration::ZERO);
+                }
+                Timer::Due => {}
+            }
+        }
+    }
+
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next resource whose turn it is, and why; it is in flight from now on.
+    pub fn begin_next(&mut self) -> Option<(Slot, Trigger)> {
+        let now = self.now();
+        while let Some(slot) = self.ready.pop_front() {
+            let Some(entry) = self.get_mut(slot) else {
+                continue;
+            };
+            if let Some(trigger) = entry.coalescer.begin() {
+                entry.begun_before = entry.begun_at.replace(now);
+                return Some((slot, trigger));
+            }
+        }
+        None
+    }
+}
+
+impl Entry {
+    pub fn new(
+        id: ResourceId,
+        generation: Generation,
+        desired: DesiredResource,
+        presence: Presence,
+        has_version: bool,
+        delivery_proven: bool,
+    ) -> Self {
+        Self {
+            id,
+            uri: Arc::from(desired.uri.as_str()),
+            generation,
+            rules: Arc::new(ContentRules {
+                store: desired.store,
+                ignore_json_pointers: desired.ignore_json_pointers.clone(),
+            }),
+            refresh: refresh_of(&desired),
+            desired,
+            mode: Mode::Poll,
+            active: false,
+            presence,
+            has_version,
+            coalescer: Coalescer::default(),
+            failures: 0,
+            volatility: Volatility::default(),
+            delivery_proven,
+            begun_at: None,
+            begun_before: None,
+            due_at: None,
+            due_trigger: Trigger::Poll,
+        }
+    }
+}
+
+/// The refresh settings of a desired resource.
+pub fn refresh_of(desired: &DesiredResource) -> Refresh {
+    Refresh {
+        max_staleness: desired.max_staleness,
+        poll_interval: desired.poll_interval,
+        jitter_percent: desired.jitter_percent.into(),
+    }
+}

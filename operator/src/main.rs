@@ -1,0 +1,7 @@
+//! The binary: parses the command line and hands over to the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fencepost::commands::main()
+}

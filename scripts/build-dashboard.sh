@@ -1,0 +1,31 @@
+#!/bin/sh
+# Builds the browser's half of the dashboard into dashboard/pkg, from where the binary takes it in.
+# Nothing is done when its sources are as they were at the last build.
+set -eu
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+pkg=dashboard/pkg
+PATH="$target/tools/bin:$HOME/.cargo/bin:$PATH"
+export PATH
+
+# All that goes into the bundle: two crates, the locked versions, the profile, the toolchain, this script.
+inputs() {
+  find dashboard operator/views -type f -not -path 'dashboard/pkg/*' -not -path 'dashboard/tests/*' -print0 | sort -z | xargs -0 sha256sum
+  sha256sum Cargo.toml Cargo.lock rust-toolchain.toml scripts/build-dashboard.sh
+  wasm-bindgen --version
+}
+stamp=$(inputs | sha256sum | cut -d' ' -f1)
+if [ "$(cat "$pkg/.stamp" 2>/dev/null)" = "$stamp" ] && [ -s "$pkg/fencepost_bg.wasm" ] && [ -s "$pkg/fencepost.js" ]; then
+  exit 0
+fi
+
+# A folder of its own: the features differ from those of the server's build, and the two would undo each other.
+scripts/step "the dashboard (wasm)" cargo build -p fencepost-dashboard --lib --target wasm32-unknown-unknown \
+  --profile wasm-release --no-default-features --features hydrate --target-dir "$target/wasm"
+rm -f "$pkg/.stamp"
+wasm-bindgen --target web --no-typescript --out-dir "$pkg" --out-name fencepost \
+  "$target/wasm/wasm32-unknown-unknown/wasm-release/fencepost_dashboard.wasm"
+wasm-opt -Oz --all-features -o "$pkg/fencepost_bg.wasm.small" "$pkg/fencepost_bg.wasm"
+mv "$pkg/fencepost_bg.wasm.small" "$pkg/fencepost_bg.wasm"
+printf '%s\n' "$stamp" >"$pkg/.stamp"
+printf '== dashboard: %s bytes of wasm\n' "$(wc -c <"$pkg/fencepost_bg.wasm")" >&2
