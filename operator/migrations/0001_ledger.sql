@@ -331,3 +331,9 @@ create table sample (
 create index resource_by_uri on resource (uri collate "C", id);
 -- Changes that only an audit found: few, and asked for over all resources.
 create index resource_version_by_audit on resource_version (resource_id, generation) where trigger = 'Audit';
+
+-- What `fencepost dev` remembers of its files: one row.
+create table file_source (
+    only boolean primary key default true check (only),
+    state jsonb not null
+);

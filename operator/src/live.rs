@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use fencepost_ledger::ResourceId;
 use fencepost_views::{LiveEvent, LiveKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
@@ -44,6 +45,21 @@ impl Live {
     /// Tells whoever listens; nobody listening is no failure.
     pub fn tell(&self, kind: LiveKind, id: Option<String>) {
         let _nobody = self.signals.send(LiveEvent { kind, id });
+    }
+
+    /// The ledger's rows of a resource moved.
+    pub fn resource(&self, id: ResourceId) {
+        self.tell(LiveKind::Resource, Some(id.to_string()));
+    }
+
+    /// A server's session opened or ended.
+    pub fn server(&self, namespace: &str, name: &str) {
+        self.tell(LiveKind::Server, Some(format!("{namespace}/{name}")));
+    }
+
+    /// There are new samples.
+    pub fn sample(&self) {
+        self.tell(LiveKind::Sample, None);
     }
 
     /// None when all places are taken.

@@ -18,6 +18,7 @@ use crate::{
     live::Live,
     metrics::Metrics,
     outbox::Deliveries,
+    readiness,
     sampler, web,
 };
 

@@ -21,8 +21,8 @@ pub fn IndexesPage() -> impl IntoView {
             <Cards page=page />
             <Pager
                 shown=Signal::derive(move || page.with(|page| page.items.len()))
-                first=Signal::stored(None)
-                next=Signal::stored(None)
+                first=Signal::stored(None::<String>)
+                next=Signal::stored(None::<String>)
                 json=json.clone()
                 noun="indexes"
             />

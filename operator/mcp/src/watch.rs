@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
 
 use crate::config::Era;
@@ -58,14 +59,19 @@ pub(crate) async fn unwatch(shared: &Arc<Shared>, uris: &[String]) -> Vec<Unwatc
 }
 
 /// Asks for each URI by itself. Answers may come in any order; one that never comes holds one place until its deadline.
-async fn each<'a, T, F: Future<Output = T>>(
+async fn each<'a, T: Send + 'a, F: Future<Output = T> + Send + 'a>(
     uris: &'a [String],
     ask: impl Fn(&'a str) -> F,
 ) -> Vec<T> {
-    let asked = uris.iter().enumerate().map(|(n, uri)| {
-        let asked = ask(uri);
-        async move { (n, asked.await) }
-    });
+    // Boxed and gathered first: a closure held across an await keeps callers from being spawned.
+    let asked: Vec<BoxFuture<'a, (usize, T)>> = uris
+        .iter()
+        .enumerate()
+        .map(|(n, uri)| {
+            let asked = ask(uri);
+            async move { (n, asked.await) }.boxed()
+        })
+        .collect();
     let mut outcomes: Vec<(usize, T)> = stream::iter(asked)
         .buffer_unordered(CONCURRENCY)
         .collect()

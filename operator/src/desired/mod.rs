@@ -24,7 +24,7 @@ pub use cohort::{bucket, in_cohort};
 pub use index::{DesiredIndex, WatchSelection};
 pub use problem::{Problem, ProblemReason, Severity};
 pub use server::{DesiredServer, Endpoint};
-pub use session::{DesiredResource, DesiredSession, DesiredWatch, normal_form};
+pub use session::{DeclaredWatch, DesiredResource, DesiredSession, DesiredWatch, normal_form};
 pub use subject::{Credential, DesiredSubject, Withdrawal, anonymous_uid};
 
 /// An object by name and identity. The same name with another uid is another object.

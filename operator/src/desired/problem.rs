@@ -1,5 +1,7 @@
 //! Why something that was declared is not, or not fully, done.
 
+use std::fmt;
+
 use crate::manifest::ObjectId;
 
 /// One finding about a declared object. Ordered by object and field.
@@ -76,6 +78,12 @@ impl ProblemReason {
             | Self::SigningSecretInvalid
             | Self::CertificateInvalid => Severity::Error,
         }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}\n    fix: {}", self.object, self.field, self.message, self.fix)
     }
 }
 

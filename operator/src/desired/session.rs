@@ -20,14 +20,29 @@ use super::{
 };
 use crate::manifest::{Kind, ObjectName, ObjectSet};
 
-/// A watch that is acted on.
+/// A declared watch, also one that is suspended or whose references lead nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesiredWatch {
     pub key: ObjectKey,
-    pub server: ObjectKey,
-    pub subject: ObjectKey,
+    /// The server and the subject, where the references lead to them.
+    pub server: Option<ObjectKey>,
+    pub subject: Option<ObjectKey>,
     /// How many resources it names.
     pub resources: usize,
+    pub declared: DeclaredWatch,
+}
+
+/// What a watch asks for, with its defaults filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredWatch {
+    pub server: ObjectName,
+    pub subject: ObjectName,
+    pub mode: RefreshMode,
+    pub max_staleness: Duration,
+    pub poll_interval: Duration,
+    pub stage: RolloutStage,
+    pub percent: u32,
+    pub suspended: bool,
 }
 
 /// One connection to keep.
@@ -97,6 +112,14 @@ pub(super) fn sessions(
             subjects,
             problems,
         );
+        let watch = ObjectKey::new(name, &object.uid);
+        watches.push(DesiredWatch {
+            key: watch.clone(),
+            server: server.clone(),
+            subject: subject.as_ref().map(|(key, _)| key.clone()),
+            resources: object.spec.uris.len(),
+            declared: declared(name, &object.spec),
+        });
         let (Some(server), Some((subject, revoked))) = (server, subject) else {
             continue;
         };
@@ -107,13 +130,6 @@ pub(super) fn sessions(
         if object.spec.suspend || object.spec.uris.is_empty() {
             continue;
         }
-        let watch = ObjectKey::new(name, &object.uid);
-        watches.push(DesiredWatch {
-            key: watch.clone(),
-            server: server.key.clone(),
-            subject: subject.clone(),
-            resources: object.spec.uris.len(),
-        });
         if server.suspend || revoked {
             continue;
         }
@@ -255,6 +271,30 @@ fn resource(
         store: spec.content.store,
         keep_versions: spec.content.keep_versions,
         ignore_json_pointers: spec.digest.ignore_json_pointers.clone(),
+    }
+}
+
+fn declared(name: &ObjectName, spec: &WatchedResourceSpec) -> DeclaredWatch {
+    let named = |reference: &ObjectRef| {
+        ObjectName::new(reference.namespace.as_deref().unwrap_or(&name.namespace), &reference.name)
+    };
+    let (stage, percent) = match &spec.rollout {
+        None => (RolloutStage::Full, 100),
+        Some(Rollout { stage: RolloutStage::Shadow, .. }) => (RolloutStage::Shadow, 0),
+        Some(Rollout { stage: RolloutStage::Full, .. }) => (RolloutStage::Full, 100),
+        Some(Rollout { stage: RolloutStage::Canary, percent }) => {
+            (RolloutStage::Canary, percent.unwrap_or(0).into())
+        }
+    };
+    DeclaredWatch {
+        server: named(&spec.server_ref),
+        subject: spec.subject_ref.as_ref().map_or_else(|| ObjectName::new(&name.namespace, ANONYMOUS), named),
+        mode: spec.refresh.mode,
+        max_staleness: spec.refresh.max_staleness.get(),
+        poll_interval: spec.refresh.effective_poll_interval().get(),
+        stage,
+        percent,
+        suspended: spec.suspend,
     }
 }
 

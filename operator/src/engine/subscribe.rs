@@ -45,14 +45,14 @@ pub async fn subscribe(client: Session, wanted: Vec<Wanted>, answers: mpsc::Send
         }
         return;
     }
-    let client = &client;
     let mut outcomes = stream::iter(wanted)
-        .map(|wanted| async move {
-            let outcomes = client.watch(&[wanted.uri.to_string()]).await;
-            outcomes
-                .into_iter()
-                .next()
-                .map(|outcome| Watched { wanted, outcome })
+        .map(move |wanted| {
+            let client = client.clone();
+            async move {
+                let outcomes = client.watch(&[wanted.uri.to_string()]).await;
+                let outcome = outcomes.into_iter().next();
+                outcome.map(|outcome| Watched { wanted, outcome })
+            }
         })
         .buffer_unordered(CONCURRENT);
     while let Some(watched) = outcomes.next().await {

@@ -11,6 +11,7 @@ mod batch;
 mod connect;
 mod delivery;
 mod error;
+mod file_source;
 mod gauges;
 mod issue;
 pub mod janitor;

@@ -1,5 +1,7 @@
 //! The schema: brought up to this binary's version, never down, never by two replicas at once.
 
+use std::fmt;
+
 use sqlx::migrate::{MigrateError as SqlxMigrateError, Migrator};
 
 use crate::{Store, advisory};
@@ -13,6 +15,20 @@ pub struct MigrationReport {
     pub before: Option<i64>,
     /// Version now: the binary's.
     pub now: i64,
+}
+
+impl fmt::Display for MigrationReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.before {
+            None => write!(f, "the ledger's schema was created at version {}", self.now),
+            Some(before) if before == self.now => {
+                write!(f, "the ledger's schema is at version {}", self.now)
+            }
+            Some(before) => {
+                write!(f, "the ledger's schema went from version {before} to {}", self.now)
+            }
+        }
+    }
 }
 
 /// The schema was left as it was.

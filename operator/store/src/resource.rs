@@ -60,6 +60,8 @@ pub struct ResourceRow {
     pub digest: Option<Digest>,
     pub last_issued: Ordinal,
     pub watermark: Ordinal,
+    /// A notification has come for it, and no audit since found a change that none announced.
+    pub delivery_proven: bool,
 }
 
 /// Specs per statement: a fleet's 12,000 URIs in a dozen of short transactions.
@@ -153,7 +155,7 @@ impl Store {
         }
         let rows: Vec<Row> = sqlx::query_as(
             "select res.id, res.generation, res.subscription, res.presence, res.digest,
-                 res.last_issued_ordinal, res.ordinal
+                 res.last_issued_ordinal, res.ordinal, res.delivery_proven
              from unnest($3::text[]) with ordinality as a (uri, n)
              join resource res on res.server_uid = $1 and res.subject_uid = $2 and res.uri = a.uri
              order by a.n",
@@ -263,6 +265,7 @@ struct Row {
     digest: Option<Vec<u8>>,
     last_issued_ordinal: i64,
     ordinal: i64,
+    delivery_proven: bool,
 }
 
 impl Row {
@@ -275,6 +278,7 @@ impl Row {
             digest: self.digest.as_deref().map(digest).transpose()?,
             last_issued: Ordinal::new(counter(self.last_issued_ordinal)?),
             watermark: Ordinal::new(counter(self.ordinal)?),
+            delivery_proven: self.delivery_proven,
         })
     }
 }

@@ -9,11 +9,9 @@ mod settled;
 
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use fencepost_ledger::{
-    Generation, Presence, ResourceId, Trigger, Verdict, backoff::Backoff, quiet::QuietWindow,
-};
-use fencepost_mcp::{EndReason, Events, Session, SessionEvent, WatchOutcome};
-use fencepost_store::{Mode, ResourceSpec, SessionKey, StoreError, TombstonePolicy, TombstoneVerdict};
+use fencepost_ledger::{ResourceId, backoff::Backoff, quiet::QuietWindow};
+use fencepost_mcp::{EndReason, Events, Session};
+use fencepost_store::{SessionKey, StoreError, TombstonePolicy};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep_until},
@@ -23,12 +21,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     Context,
     limits::ReadPermit,
-    read::{self, ReadDone, ReadJob, ReadResult},
-    subscribe::{self, Closing, Wanted, Watched},
+    read::ReadDone,
+    subscribe::Watched,
     supervisor::{ServerRuntime, SessionSpec},
-    table::{Addressed, Entry, Slot, Table, refresh_of},
+    table::Table,
 };
-use crate::desired::{DesiredResource, RefreshMode};
 
 /// Rows a statement at most: keeps a statement's arrays within a few hundred KiB.
 const CHUNK: usize = 1000;
@@ -67,7 +64,7 @@ pub enum EndCause {
 }
 
 impl EndCause {
-    pub const fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "STOPPED",
             Self::LeaseLost => "LEASE_LOST",

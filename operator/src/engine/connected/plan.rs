@@ -132,8 +132,14 @@ impl Connected {
     pub(super) async fn open(&mut self, added: Vec<DesiredResource>) -> Result<(), StoreError> {
         let limit = self.server.desired.limits.max_subscriptions_per_session as usize;
         for chunk in added.chunks(CHUNK) {
-            let specs: Vec<ResourceSpec> =
-                chunk.iter().map(|r| spec_row(r, Mode::Poll)).collect();
+            let offers = self.client.receipt().subscribe;
+            let specs: Vec<ResourceSpec> = chunk
+                .iter()
+                .map(|resource| {
+                    let subscribes = offers && resource.mode != RefreshMode::Poll;
+                    spec_row(resource, if subscribes { Mode::Subscribe } else { Mode::Poll })
+                })
+                .collect();
             let rows = self.context.store.put_resources(&self.key, &specs).await?;
             let ids: Vec<ResourceId> = rows.iter().map(|row| row.id).collect();
             let opened = self.context.store.open_generations(&self.key, &ids).await?;
@@ -146,7 +152,7 @@ impl Connected {
                 };
                 let subscribes = resource.mode != RefreshMode::Poll
                     && self.table.len() < limit
-                    && self.client.receipt().subscribe;
+                    && offers;
                 let slot = self.table.insert(Entry::new(
                     row.id,
                     generation,
@@ -194,7 +200,7 @@ impl Connected {
                 continue;
             };
             if !watching {
-                tracing::debug!(outcome = outcome.reason(), "a URI is polled instead of subscribed");
+                tracing::debug!(?outcome, "a URI is polled instead of subscribed");
             }
             if wanted.again && entry.active {
                 // Read after the acknowledgement, whatever it was.

@@ -1,0 +1,41 @@
+//! What has to be there before this process does what it is for: the database, and the manifests in it.
+
+use std::{future::Future, pin::Pin};
+
+use fencepost_store::Store;
+use tokio::sync::watch;
+
+use crate::api::{Missing, ReadinessChecks};
+
+/// The checks of `/readyz`.
+pub struct Checks {
+    store: Store,
+    published: watch::Receiver<bool>,
+}
+
+impl Checks {
+    pub const fn new(store: Store, published: watch::Receiver<bool>) -> Self {
+        Self { store, published }
+    }
+}
+
+impl ReadinessChecks for Checks {
+    fn missing(&self) -> Pin<Box<dyn Future<Output = Vec<Missing>> + Send + '_>> {
+        Box::pin(async move {
+            let mut missing = Vec::new();
+            if self.store.outbox_head().await.is_err() {
+                missing.push(Missing {
+                    name: "database".to_owned(),
+                    detail: "the ledger does not answer; it is asked again with every probe".to_owned(),
+                });
+            }
+            if !*self.published.borrow() {
+                missing.push(Missing {
+                    name: "manifests".to_owned(),
+                    detail: "the manifests are not in the ledger yet; that needs the database".to_owned(),
+                });
+            }
+            missing
+        })
+    }
+}
