@@ -3,6 +3,9 @@
 //!
 //! `runtime` is the composition root: the one place that knows every part.
 
+// The pages' futures are nested types; checking that they are `Send` recurses through them.
+#![recursion_limit = "512"]
+
 pub mod api;
 pub mod commands;
 pub mod desired;

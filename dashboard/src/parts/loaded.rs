@@ -39,6 +39,7 @@ where
                 move || {
                     // Read here so that the surrounding boundary waits for the answer.
                     let _ = resource.get();
+                    // Erased: the type of a page's tree would otherwise hold every component of it.
                     view! {
                         {move || problem.get().map(|problem| view! { <Trouble problem=problem kept=have.get() /> })}
                         {
@@ -48,16 +49,18 @@ where
                                     let first = good.get_untracked();
                                     first.map(|first| {
                                         let value = Memo::new(move |_| good.get().unwrap_or_else(|| first.clone()));
-                                        children(value.into())
+                                        children(value.into()).into_any()
                                     })
                                 })
                             }
                         }
                     }
+                    .into_any()
                 }
             }
         </Transition>
     }
+    .into_any()
 }
 
 /// Grey blocks where rows will be.
