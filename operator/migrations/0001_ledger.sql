@@ -334,6 +334,6 @@ create index resource_version_by_audit on resource_version (resource_id, generat
 
 -- What `fencepost dev` remembers of its files: one row.
 create table file_source (
-    only boolean primary key default true check (only),
+    singleton boolean primary key default true check (singleton),
     state jsonb not null
 );

@@ -15,8 +15,8 @@ impl Store {
     /// Replaces it.
     pub async fn save_file_source(&self, state: &Value) -> Result<(), StoreError> {
         sqlx::query(
-            "insert into file_source (only, state) values (true, $1)
-             on conflict (only) do update set state = excluded.state",
+            "insert into file_source (singleton, state) values (true, $1)
+             on conflict (singleton) do update set state = excluded.state",
         )
         .bind(state)
         .execute(self.pool())
