@@ -1,5 +1,7 @@
 //! Log lines: to stderr, as text or JSON, filtered by `RUST_LOG`.
 
+use std::io::IsTerminal;
+
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
@@ -11,7 +13,7 @@ pub enum LogFormat {
 }
 
 /// Quiet by default: what an operator has to know, not what each read did.
-const DEFAULT_FILTER: &str = "info,sqlx=warn,hyper=warn,rmcp=warn";
+const DEFAULT_FILTER: &str = "info,sqlx=warn,hyper=warn,rmcp=off";
 
 /// Starts logging; a broken `RUST_LOG` is named and the default used.
 pub fn init(format: LogFormat) {
@@ -26,7 +28,11 @@ pub fn init(format: LogFormat) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
     match format {
-        LogFormat::Text => builder.with_target(false).compact().init(),
+        LogFormat::Text => builder
+            .with_target(false)
+            .with_ansi(std::io::stderr().is_terminal())
+            .compact()
+            .init(),
         LogFormat::Json => builder.json().init(),
     }
 }

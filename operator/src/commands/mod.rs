@@ -69,12 +69,17 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Of each worker: rendering a page descends through its whole tree, in a debug build with frames of
+/// many KiB. Address space only; what is not touched is not memory.
+const STACK: usize = 16 * 1024 * 1024;
+
 /// Runs an asynchronous command; its error is one sentence on stderr.
 fn block_on<E: std::error::Error + 'static>(
     command: impl Future<Output = Result<(), E>>,
 ) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(STACK)
         .build()
     {
         Ok(runtime) => runtime,

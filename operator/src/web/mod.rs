@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use axum::{Router, routing::get};
 use fencepost_dashboard::{Base, shell::ROUTES, source::Source};
+use any_spawner::Executor;
 use tower_http::compression::CompressionLayer;
 
 use assets::Bundle;
@@ -18,6 +19,8 @@ use pages::Pages;
 
 /// Pages at the root, assets below `/assets`.
 pub fn router(source: Arc<dyn Source>) -> Router {
+    // Leptos spawns the pages' questions on it. Set already is as good: another router did it.
+    let _ = Executor::init_tokio();
     let bundle = Arc::new(Bundle::embedded());
     let pages = Pages::new(source, Base::default(), Arc::clone(&bundle));
     let router = ROUTES
