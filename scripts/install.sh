@@ -20,7 +20,6 @@ need make build-essential
 need pkg-config pkg-config
 need git git
 need curl curl
-need wasm-opt binaryen
 [ -e /etc/ssl/certs/ca-certificates.crt ] || packages="$packages ca-certificates"
 if ! has initdb && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
   packages="$packages postgresql"

@@ -69,7 +69,7 @@ pub fn App() -> impl IntoView {
 #[component]
 fn Mark() -> impl IntoView {
     view! {
-        <svg class="mark" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
+        <svg class="brand-mark" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
             <path d="M4 21V7l2-3 2 3v14zM10 21V7l2-3 2 3v14zM16 21V7l2-3 2 3v14z" />
             <path class="rail" d="M2 12h20" />
         </svg>

@@ -17,12 +17,7 @@ impl Clock {
         Effect::new(move |_| clock.start());
     }
 
-    /// Now; tracks the second hand.
-    pub fn now() -> Option<DateTime<Utc>> {
-        use_context::<Self>().and_then(|clock| clock.0.get())
-    }
-
-    /// The signal itself, for closures that outlive the context.
+    /// Now, for closures that outlive the context.
     pub fn signal() -> Signal<Option<DateTime<Utc>>> {
         use_context::<Self>().map_or_else(|| Signal::stored(None), |clock| clock.0.into())
     }

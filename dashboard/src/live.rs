@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use fencepost_views::LiveEvent;
 use leptos::prelude::*;
 
-/// What the indicator says.
+/// What the indicator says. The server only ever says the first.
+#[cfg_attr(not(feature = "hydrate"), allow(dead_code, reason = "the browser's states"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
     /// Before hydration: the page is what it was when it was served.

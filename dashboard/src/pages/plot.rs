@@ -35,7 +35,7 @@ pub enum Height {
 }
 
 /// What a chart shows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     pub title: &'static str,
     pub unit: &'static str,
@@ -201,7 +201,7 @@ pub fn Plot(plan: Plan, #[prop(into)] window: Signal<Window>) -> impl IntoView {
         })
         .collect_view();
     view! {
-        <figure class="plot">
+        <figure class="plot" class:areas=plan.stacked>
             <figcaption>
                 <h3>{plan.title}</h3>
                 <span class="muted">{plan.unit}</span>

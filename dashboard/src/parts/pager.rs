@@ -7,9 +7,9 @@ use leptos::prelude::*;
 pub fn Pager(
     #[prop(into)] shown: Signal<usize>,
     /// Address without a cursor; shown when this is not the first page.
-    #[prop(into)]
+    #[prop(optional, into)]
     first: Signal<Option<String>>,
-    #[prop(into)] next: Signal<Option<String>>,
+    #[prop(optional, into)] next: Signal<Option<String>>,
     /// The same rows as JSON.
     #[prop(into)]
     json: Signal<String>,

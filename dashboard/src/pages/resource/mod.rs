@@ -44,15 +44,12 @@ pub fn ResourcePage() -> impl IntoView {
         move || (id.get(), place.read().receipts_after.clone(), moved.get()),
         |(id, after, _)| data::receipts(id, after),
     );
-    let title = Signal::derive(move || {
-        detail.get().and_then(Result::ok).map_or_else(|| "Resource".to_owned(), |detail| figures::middle(&detail.resource.uri, 60))
-    });
     let base = Base::here();
     let all = base.to("/resources");
     view! {
         <nav class="crumbs" aria-label="Where this is"><a href=all>"Resources"</a></nav>
         <Loaded resource=detail shape=|| view! { <Shape rows=6 /> } let:detail>
-            <Title text=title />
+            <Title text=move || detail.with(|detail| figures::middle(&detail.resource.uri, 60)) />
             <Truth detail=detail />
         </Loaded>
         <Loaded resource=timeline shape=|| view! { <Shape rows=6 /> } let:timeline>
