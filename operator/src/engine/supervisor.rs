@@ -182,6 +182,11 @@ impl Supervisor {
             .map(|(key, _)| *key)
             .collect();
         for key in outdated {
+            if !wanted.contains_key(&key)
+                && let Some(running) = self.sessions.get(&key)
+            {
+                running.spec.send_replace(Arc::default());
+            }
             self.stop(key);
         }
         for (key, (server, subject, session)) in wanted {

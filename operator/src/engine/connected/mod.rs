@@ -140,7 +140,9 @@ impl Connected {
             }
         };
         if cause == EndCause::Stopped {
-            self.close_all().await;
+            // Nothing is wanted any more, or the process ends and its successor wants the same.
+            let forgotten = spec.borrow().resources.is_empty();
+            self.close_all(forgotten).await;
         }
         self.ended.cancel();
         self.tasks.close();

@@ -40,6 +40,8 @@ impl Connected {
             }
         }
         self.close(&gone).await?;
+        let keep: Vec<String> = spec.resources.iter().map(|r| r.uri.clone()).collect();
+        self.context.store.unwatch_except(&self.key, &keep).await?;
         self.update(updated).await?;
         let added: Vec<DesiredResource> = spec
             .resources
@@ -78,10 +80,13 @@ impl Connected {
     }
 
     /// Closes everything in order, then waits for the answers within the unsubscribe's deadline.
-    pub(super) async fn close_all(&mut self) {
+    pub(super) async fn close_all(&mut self, forgotten: bool) {
         let slots: Vec<Slot> = self.table.entries().map(|(slot, _)| slot).collect();
         if self.close(&slots).await.is_err() {
             return;
+        }
+        if forgotten && let Err(error) = self.context.store.unwatch_except(&self.key, &[]).await {
+            tracing::warn!(category = error.category(), "watches were not taken off");
         }
         self.tasks.close();
         // Reads in flight settle as STALE_AFTER_CLOSE when answered; the rest is given up.

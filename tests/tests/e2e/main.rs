@@ -1,0 +1,15 @@
+//! The released behaviour, end to end: the binary, a real Postgres, servers nobody here wrote, and one that misbehaves on demand.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod content;
+mod crash;
+mod delivery;
+mod fences;
+mod gaps;
+mod manifests;
+mod misbehaving;
+mod missing;
+mod quickstart;
+mod real;
+mod validate;
+mod world;
