@@ -8,7 +8,10 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::{
-    desired::{Desired, DesiredIndex, DesiredServer, DesiredWatch, Endpoint, Problem, WatchSelection},
+    desired::{
+        Desired, DesiredIndex, DesiredServer, DesiredWatch, Endpoint, Problem, WatchSelection,
+        anonymous_uid,
+    },
     manifest::{Kind, ObjectName},
 };
 
@@ -34,11 +37,15 @@ pub fn rows(desired: &Desired) -> Published {
                 uid: ledger_uid(&subject.key.uid),
                 namespace: subject.key.namespace.clone(),
                 name: subject.key.name.clone(),
-                anonymous: subject.credential.is_none(),
+                anonymous: subject.key.uid == anonymous_uid(&subject.key.namespace),
                 revoked: subject.revoked(),
             })
             .collect(),
-        watches: desired.watches.iter().map(|watch| watch_row(watch, &desired.problems)).collect(),
+        watches: desired
+            .watches
+            .iter()
+            .map(|watch| watch_row(watch, &desired.problems))
+            .collect(),
         indexes: desired.indexes.iter().map(index).collect(),
     }
 }
@@ -72,7 +79,8 @@ fn watch_row(watch: &DesiredWatch, problems: &[Problem]) -> WatchRow {
             since: now,
         })
         .collect();
-    let reference = |name: &ObjectName| serde_json::json!({"namespace": name.namespace, "name": name.name});
+    let reference =
+        |name: &ObjectName| serde_json::json!({"namespace": name.namespace, "name": name.name});
     WatchRow {
         uid: ledger_uid(&watch.key.uid),
         namespace: watch.key.namespace.clone(),
@@ -102,12 +110,20 @@ fn index(index: &DesiredIndex) -> IndexRow {
         url: shown_url(&index.url),
         watches: match &index.watches {
             WatchSelection::All => None,
-            WatchSelection::Named(names) => {
-                Some(names.iter().map(|name| format!("{namespace}/{name}")).collect())
-            }
+            WatchSelection::Named(names) => Some(
+                names
+                    .iter()
+                    .map(|name| format!("{namespace}/{name}"))
+                    .collect(),
+            ),
         },
-        events: (index.events.len() < EventKind::ALL.len())
-            .then(|| index.events.iter().map(|kind| kind.as_str().to_owned()).collect()),
+        events: (index.events.len() < EventKind::ALL.len()).then(|| {
+            index
+                .events
+                .iter()
+                .map(|kind| kind.as_str().to_owned())
+                .collect()
+        }),
         include_content: index.include_content,
         include_supersede: index.include_supersede,
     }

@@ -26,13 +26,15 @@ impl ReadinessChecks for Checks {
             if self.store.outbox_head().await.is_err() {
                 missing.push(Missing {
                     name: "database".to_owned(),
-                    detail: "the ledger does not answer; it is asked again with every probe".to_owned(),
+                    detail: "the ledger does not answer; it is asked again with every probe"
+                        .to_owned(),
                 });
             }
             if !*self.published.borrow() {
                 missing.push(Missing {
                     name: "manifests".to_owned(),
-                    detail: "the manifests are not in the ledger yet; that needs the database".to_owned(),
+                    detail: "the manifests are not in the ledger yet; that needs the database"
+                        .to_owned(),
                 });
             }
             missing

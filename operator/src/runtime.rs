@@ -18,8 +18,7 @@ use crate::{
     live::Live,
     metrics::Metrics,
     outbox::Deliveries,
-    readiness,
-    sampler, web,
+    readiness, sampler, web,
 };
 
 /// What a command gives.
@@ -74,10 +73,12 @@ impl Runtime {
                 }
             }
         })?;
-        let address = listener.local_addr().map_err(|source| RuntimeError::Listen {
-            address: config.listen,
-            source,
-        })?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| RuntimeError::Listen {
+                address: config.listen,
+                source,
+            })?;
         let last = CancellationToken::new();
         let live = Live::new();
         let metrics = Arc::new(Metrics::new()?);
@@ -129,7 +130,11 @@ impl Runtime {
             hosts: Hosts::for_listen(&address.to_string()),
             shutdown: shutdown.clone(),
         };
-        beside.push(tokio::spawn(keep_load(desired, reads_per_hour, last.clone())));
+        beside.push(tokio::spawn(keep_load(
+            desired,
+            reads_per_hour,
+            last.clone(),
+        )));
         let router = api::router(state.clone()).merge(web::router(state.source()));
         let router = api::guarded(router, state.hosts);
         let drain = shutdown;

@@ -22,7 +22,10 @@ pub async fn run(store: Store, metrics: Arc<Metrics>, live: Live, shutdown: Canc
         match store.gauges().await {
             Ok(gauges) => metrics.set_gauges(&gauges),
             Err(error) => {
-                tracing::debug!(category = error.category(), "no gauges: the database is away");
+                tracing::debug!(
+                    category = error.category(),
+                    "no gauges: the database is away"
+                );
                 continue;
             }
         }

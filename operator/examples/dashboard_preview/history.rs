@@ -13,15 +13,33 @@ const READS: [Read; 19] = [
     (690.0, 300, "unchanged", "Audit", None),
     (641.0, 22_000, "failed", "Audit", Some("TIMEOUT")),
     (612.0, 9_000, "unchanged", "Audit", None),
-    (560.0, 30_000, "stale", "Notification", Some("STALE_AFTER_CLOSE")),
-    (498.0, 62_000, "stale", "Notification", Some("STALE_ORDINAL")),
+    (
+        560.0,
+        30_000,
+        "stale",
+        "Notification",
+        Some("STALE_AFTER_CLOSE"),
+    ),
+    (
+        498.0,
+        62_000,
+        "stale",
+        "Notification",
+        Some("STALE_ORDINAL"),
+    ),
     (484.0, 16_000, "accepted", "Notification", None),
     (408.0, 12_000, "unchanged", "Audit", None),
     (366.0, 8_000, "accepted", "Notification", None),
     (322.0, 15_000, "refused", "Audit", Some("INPUT_REQUIRED")),
     (284.0, 10_000, "unchanged", "Poll", None),
     (240.0, 36_000, "unchanged", "Gap", None),
-    (231.0, 19_000, "not_found", "Notification", Some("NOT_FOUND")),
+    (
+        231.0,
+        19_000,
+        "not_found",
+        "Notification",
+        Some("NOT_FOUND"),
+    ),
     (188.0, 9_000, "accepted", "TombstoneCheck", None),
     (140.0, 1_200, "unchanged", "Audit", None),
     (96.0, 21_000, "accepted", "Notification", None),
@@ -55,7 +73,8 @@ pub fn reads(end: DateTime<Utc>) -> Vec<Receipt> {
                 finished_at: answered.then(|| issued_at + TimeDelta::milliseconds(took)),
                 outcome: answered.then(|| outcome.to_owned()),
                 reason: reason.map(str::to_owned),
-                detail: (outcome == "failed").then(|| "no answer within 10 s: the connection was reset by peer".into()),
+                detail: (outcome == "failed")
+                    .then(|| "no answer within 10 s: the connection was reset by peer".into()),
                 digest: matches!(outcome, "accepted" | "unchanged").then(|| digest(place)),
             }
         })
@@ -63,7 +82,10 @@ pub fn reads(end: DateTime<Utc>) -> Vec<Receipt> {
 }
 
 pub fn digest(seed: i64) -> String {
-    format!("sha256:{:064x}", u128::from(seed.unsigned_abs()).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+    format!(
+        "sha256:{:064x}",
+        u128::from(seed.unsigned_abs()).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    )
 }
 
 pub fn marks(end: DateTime<Utc>) -> Vec<Mark> {
@@ -77,7 +99,12 @@ pub fn marks(end: DateTime<Utc>) -> Vec<Mark> {
         mark(744.0, "notification", 2, None),
         mark(562.0, "notification", 2, None),
         mark(545.0, "closed", 2, Some("the session ended")),
-        mark(545.0, "gap", 2, Some("the listen stream ended without a word")),
+        mark(
+            545.0,
+            "gap",
+            2,
+            Some("the listen stream ended without a word"),
+        ),
         mark(512.0, "opened", 3, None),
         mark(499.0, "notification", 3, None),
         mark(485.0, "notification", 3, None),

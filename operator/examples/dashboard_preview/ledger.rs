@@ -3,9 +3,10 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use fencepost_dashboard::source::{Answer, Source};
 use fencepost_views::{
-    Attention, Change, Condition, ContentText, Index, NameRef, ObjectRef, Objective, ObjectiveState, Overview, Page,
-    Problem, ReadRate, Receipt, Resource, ResourceDetail, ResourceFilter, Sample, Series, SeriesPoint, Server,
-    ServerRow, SessionView, StateCount, Supersede, Timeline, Version, Watch,
+    Attention, Change, Condition, ContentText, Index, NameRef, ObjectRef, Objective,
+    ObjectiveState, Overview, Page, Problem, ReadRate, Receipt, Resource, ResourceDetail,
+    ResourceFilter, Sample, Series, SeriesPoint, Server, ServerRow, SessionView, StateCount,
+    Supersede, Timeline, Version, Watch,
 };
 
 use crate::history;
@@ -59,7 +60,10 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn new(mood: Mood) -> Self {
-        Self { mood, started: Utc::now() }
+        Self {
+            mood,
+            started: Utc::now(),
+        }
     }
 
     fn broken(&self) -> bool {
@@ -81,24 +85,54 @@ impl Ledger {
         let stale = reason == Some("SESSION_LOST");
         let confirmed = now - TimeDelta::seconds(if stale { 340 + age } else { age });
         let unread = state == "SUBSCRIBING";
-        let uri = URIS.get(place).map_or_else(|| format!("docs:///archive/{:05}/minutes.md", place), |uri| (*uri).to_owned());
-        let server = if place % 3 == 1 { "handbook" } else { "config-service" };
+        let uri = URIS.get(place).map_or_else(
+            || format!("docs:///archive/{:05}/minutes.md", place),
+            |uri| (*uri).to_owned(),
+        );
+        let server = if place % 3 == 1 {
+            "handbook"
+        } else {
+            "config-service"
+        };
         let ordinal = i64::try_from(place % 40 + 3).unwrap_or_default();
         Resource {
-            id: if place == 0 { "limits".into() } else { format!("r{place}") },
+            id: if place == 0 {
+                "limits".into()
+            } else {
+                format!("r{place}")
+            },
             uri,
             server: object(server),
             subject: object("support-agents"),
-            watches: vec![NameRef { namespace: "agents".into(), name: "service-limits".into() }],
+            watches: vec![NameRef {
+                namespace: "agents".into(),
+                name: "service-limits".into(),
+            }],
             state: state.into(),
-            refresh: if place % 5 == 0 { "READ_PENDING" } else { "IDLE" }.into(),
+            refresh: if place % 5 == 0 {
+                "READ_PENDING"
+            } else {
+                "IDLE"
+            }
+            .into(),
             mode: if place % 4 == 3 { "Poll" } else { "Subscribe" }.into(),
             cohort: true,
             generation: 1 + ordinal % 3,
-            issued_ordinal: if unread { 1 } else { ordinal + i64::from(place % 5 == 0) },
+            issued_ordinal: if unread {
+                1
+            } else {
+                ordinal + i64::from(place % 5 == 0)
+            },
             ordinal: if unread { 0 } else { ordinal },
             digest: (!unread).then(|| history::digest(ordinal)),
-            mime_type: (!unread).then(|| if place % 2 == 0 { "application/json" } else { "text/markdown" }.into()),
+            mime_type: (!unread).then(|| {
+                if place % 2 == 0 {
+                    "application/json"
+                } else {
+                    "text/markdown"
+                }
+                .into()
+            }),
             size: (!unread).then_some(312 + ordinal * 97),
             accepted_at: (!unread).then(|| now - TimeDelta::minutes(40 + age)),
             confirmed_at: (!unread).then_some(confirmed),
@@ -110,7 +144,11 @@ impl Ledger {
 
     fn detail(&self, id: &str) -> Result<ResourceDetail, Problem> {
         let now = Utc::now();
-        let place = if id == "limits" { Some(0) } else { id.strip_prefix('r').and_then(|place| place.parse().ok()) };
+        let place = if id == "limits" {
+            Some(0)
+        } else {
+            id.strip_prefix('r').and_then(|place| place.parse().ok())
+        };
         let place = place.filter(|place| *place < MANY && self.mood != Mood::Empty).ok_or_else(|| Problem {
             kind: "/problems/not-found".into(),
             title: "There is no such resource".into(),
@@ -122,7 +160,10 @@ impl Ledger {
         let mut resource = self.row(place, now);
         if place == 0 {
             let reads = history::reads(self.end());
-            let last = reads.iter().rev().find(|read| read.outcome.as_deref() == Some("unchanged"));
+            let last = reads
+                .iter()
+                .rev()
+                .find(|read| read.outcome.as_deref() == Some("unchanged"));
             let confirmed = last.and_then(|read| read.finished_at);
             resource.generation = 3;
             resource.issued_ordinal = reads.last().map_or(0, |read| read.ordinal);
@@ -137,7 +178,16 @@ impl Ledger {
             stores_content: true,
             close_ordinal: None,
             session_generation: Some(7),
-            conditions: if self.broken() { vec![condition("DeliveryUnproven", "NOTIFICATIONS_MISSED", "Audit reads found 3 changes that no notification had announced. The resource is read every 45 s until one is.", now)] } else { Vec::new() },
+            conditions: if self.broken() {
+                vec![condition(
+                    "DeliveryUnproven",
+                    "NOTIFICATIONS_MISSED",
+                    "Audit reads found 3 changes that no notification had announced. The resource is read every 45 s until one is.",
+                    now,
+                )]
+            } else {
+                Vec::new()
+            },
             resource,
         })
     }
@@ -161,7 +211,10 @@ impl Ledger {
                 let away = self.broken() && place > 92;
                 let calm = self.mood == Mood::Quiet;
                 let factor = if calm { 0.05 } else { 1.0 };
-                let rate = |trigger: &str, per_second: f64| ReadRate { trigger: trigger.into(), per_second: (per_second * factor).max(0.0) };
+                let rate = |trigger: &str, per_second: f64| ReadRate {
+                    trigger: trigger.into(),
+                    per_second: (per_second * factor).max(0.0),
+                };
                 Sample {
                     at: from + TimeDelta::milliseconds((x * step * 1_000.0) as i64),
                     seconds: step,
@@ -169,54 +222,144 @@ impl Ledger {
                         rate("Notification", 9.0 + 4.0 * wave + storm),
                         rate("Poll", 6.0 + wave),
                         rate("Audit", 3.0 + 0.6 * wave),
-                        rate("Gap", if away { 7.0 } else if place == 40 { 12.0 } else { 0.0 }),
+                        rate(
+                            "Gap",
+                            if away {
+                                7.0
+                            } else if place == 40 {
+                                12.0
+                            } else {
+                                0.0
+                            },
+                        ),
                         rate("Baseline", if place < 6 { 5.0 } else { 0.0 }),
                     ],
-                    convergence_p50_seconds: (!(30..34).contains(&place)).then_some(0.12 + 0.03 * wave.abs()),
-                    convergence_p99_seconds: (!(30..34).contains(&place)).then_some(if away { 84.0 + x } else { 1.1 + 0.5 * wave.abs() + storm / 9.0 }),
+                    convergence_p50_seconds: (!(30..34).contains(&place))
+                        .then_some(0.12 + 0.03 * wave.abs()),
+                    convergence_p99_seconds: (!(30..34).contains(&place)).then_some(if away {
+                        84.0 + x
+                    } else {
+                        1.1 + 0.5 * wave.abs() + storm / 9.0
+                    }),
                     amplification: Some(1.02 + 0.02 * wave.abs() + if away { 0.31 } else { 0.0 }),
-                    index_lag_seconds: Some(if away { (x - 92.0) * step * 0.9 } else { 0.2 + 0.1 * wave.abs() }),
+                    index_lag_seconds: Some(if away {
+                        (x - 92.0) * step * 0.9
+                    } else {
+                        0.2 + 0.1 * wave.abs()
+                    }),
                     stale_resources: Some(if away { 214 } else { 0 }),
                     notifications_per_second: 11.0 + wave,
                     versions_per_second: 8.0 + wave,
                 }
             })
             .collect();
-        Series { from, to, step_seconds: step, samples }
+        Series {
+            from,
+            to,
+            step_seconds: step,
+            samples,
+        }
     }
 
     fn objectives(&self, series: &Series) -> Vec<Objective> {
         let points = |value: fn(&Sample) -> Option<f64>| -> Vec<SeriesPoint> {
-            series.samples.iter().filter_map(|sample| value(sample).map(|value| SeriesPoint { at: sample.at, value })).collect()
+            series
+                .samples
+                .iter()
+                .filter_map(|sample| {
+                    value(sample).map(|value| SeriesPoint {
+                        at: sample.at,
+                        value,
+                    })
+                })
+                .collect()
         };
         let broken = self.broken();
-        let objective = |name: &str, title: &str, unit: &str, value: f64, target: f64, at_least: bool, points: Vec<SeriesPoint>| Objective {
+        let objective = |name: &str,
+                         title: &str,
+                         unit: &str,
+                         value: f64,
+                         target: f64,
+                         at_least: bool,
+                         points: Vec<SeriesPoint>| Objective {
             name: name.into(),
             title: title.into(),
             unit: unit.into(),
             value: Some(value),
             target,
             at_least,
-            state: if (value >= target) == at_least || (value - target).abs() < f64::EPSILON { ObjectiveState::Holds } else { ObjectiveState::Violated },
+            state: if (value >= target) == at_least || (value - target).abs() < f64::EPSILON {
+                ObjectiveState::Holds
+            } else {
+                ObjectiveState::Violated
+            },
             budget_left: Some(if broken && at_least { 0.0 } else { 0.83 }),
             burn_rate: Some(if broken && at_least { 14.2 } else { 0.21 }),
             observations: 184_220,
             points,
         };
-        let mut index_lag = objective("index_lag", "Indexes confirm within a minute", "seconds", if broken { 512.0 } else { 0.24 }, 60.0, false, points(|sample| sample.index_lag_seconds));
+        let mut index_lag = objective(
+            "index_lag",
+            "Indexes confirm within a minute",
+            "seconds",
+            if broken { 512.0 } else { 0.24 },
+            60.0,
+            false,
+            points(|sample| sample.index_lag_seconds),
+        );
         if self.mood == Mood::Quiet {
-            index_lag = Objective { value: None, state: ObjectiveState::NoData, budget_left: None, burn_rate: None, observations: 0, points: Vec::new(), ..index_lag };
+            index_lag = Objective {
+                value: None,
+                state: ObjectiveState::NoData,
+                budget_left: None,
+                burn_rate: None,
+                observations: 0,
+                points: Vec::new(),
+                ..index_lag
+            };
         }
         vec![
-            objective("fence_violations", "No fence is ever crossed", "count", 0.0, 0.0, false, points(|_| Some(0.0))),
-            objective("converged_60s", "Converged within 60 s", "ratio", if broken { 0.983 } else { 0.999_93 }, 0.999, true, points(|sample| Some(if sample.convergence_p99_seconds? > 60.0 { 0.982 } else { 0.999_9 }))),
-            objective("read_amplification", "Reads per change", "reads per version", 1.04, 1.2, false, points(|sample| sample.amplification)),
+            objective(
+                "fence_violations",
+                "No fence is ever crossed",
+                "count",
+                0.0,
+                0.0,
+                false,
+                points(|_| Some(0.0)),
+            ),
+            objective(
+                "converged_60s",
+                "Converged within 60 s",
+                "ratio",
+                if broken { 0.983 } else { 0.999_93 },
+                0.999,
+                true,
+                points(|sample| {
+                    Some(if sample.convergence_p99_seconds? > 60.0 {
+                        0.982
+                    } else {
+                        0.999_9
+                    })
+                }),
+            ),
+            objective(
+                "read_amplification",
+                "Reads per change",
+                "reads per version",
+                1.04,
+                1.2,
+                false,
+                points(|sample| sample.amplification),
+            ),
             index_lag,
         ]
     }
 
     fn version_list(&self) -> Vec<Version> {
-        let accepted = history::reads(self.end()).into_iter().filter(|read| read.outcome.as_deref() == Some("accepted"));
+        let accepted = history::reads(self.end())
+            .into_iter()
+            .filter(|read| read.outcome.as_deref() == Some("accepted"));
         let mut versions: Vec<Version> = accepted
             .map(|read| Version {
                 generation: read.generation,
@@ -238,15 +381,31 @@ impl Ledger {
 }
 
 fn object(name: &str) -> ObjectRef {
-    ObjectRef { namespace: "agents".into(), name: name.into(), uid: format!("0d4b6f3e-{:04x}", name.len() * 977) }
+    ObjectRef {
+        namespace: "agents".into(),
+        name: name.into(),
+        uid: format!("0d4b6f3e-{:04x}", name.len() * 977),
+    }
 }
 
 fn condition(kind: &str, reason: &str, message: &str, now: DateTime<Utc>) -> Condition {
-    Condition { kind: kind.into(), reason: reason.into(), message: message.into(), since: now - TimeDelta::minutes(12) }
+    Condition {
+        kind: kind.into(),
+        reason: reason.into(),
+        message: message.into(),
+        since: now - TimeDelta::minutes(12),
+    }
 }
 
 fn counts(pairs: &[(&str, i64)]) -> Vec<StateCount> {
-    pairs.iter().filter(|(_, count)| *count > 0).map(|(state, count)| StateCount { state: (*state).into(), count: *count }).collect()
+    pairs
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(state, count)| StateCount {
+            state: (*state).into(),
+            count: *count,
+        })
+        .collect()
 }
 
 fn now<'a, T: Send + 'a>(answer: Result<T, Problem>) -> Answer<'a, T> {
@@ -257,20 +416,57 @@ impl Source for Ledger {
     fn overview(&self, range_seconds: u32) -> Answer<'_, Overview> {
         let (at, broken) = (Utc::now(), self.broken());
         let series = self.samples(range_seconds);
-        let group = |kind: &str, title: &str, count: i64, minutes: i64, link: &str, examples: &[&str]| Attention {
-            kind: kind.into(),
-            title: title.into(),
-            count,
-            since: at - TimeDelta::minutes(minutes),
-            link: link.into(),
-            examples: examples.iter().map(|example| (*example).to_owned()).collect(),
-        };
+        let group =
+            |kind: &str, title: &str, count: i64, minutes: i64, link: &str, examples: &[&str]| {
+                Attention {
+                    kind: kind.into(),
+                    title: title.into(),
+                    count,
+                    since: at - TimeDelta::minutes(minutes),
+                    link: link.into(),
+                    examples: examples
+                        .iter()
+                        .map(|example| (*example).to_owned())
+                        .collect(),
+                }
+            };
         let attention = if broken {
             vec![
-                group("servers_away", "Servers away", 1, 12, "/servers", &["agents/handbook"]),
-                group("resources_stale", "Resources past their promised freshness", 214, 11, "/resources?stale=true", &["docs:///runbooks/payments/duplicate-charge.md", "tickets://boards/support/open?priority=high"]),
-                group("indexes_behind", "Indexes behind", 1, 9, "/indexes", &["agents/rag"]),
-                group("delivery_unproven", "Changes that no notification announced", 3, 74, "/resources?server=agents%2Fconfig-service", &["config://service/limits"]),
+                group(
+                    "servers_away",
+                    "Servers away",
+                    1,
+                    12,
+                    "/servers",
+                    &["agents/handbook"],
+                ),
+                group(
+                    "resources_stale",
+                    "Resources past their promised freshness",
+                    214,
+                    11,
+                    "/resources?stale=true",
+                    &[
+                        "docs:///runbooks/payments/duplicate-charge.md",
+                        "tickets://boards/support/open?priority=high",
+                    ],
+                ),
+                group(
+                    "indexes_behind",
+                    "Indexes behind",
+                    1,
+                    9,
+                    "/indexes",
+                    &["agents/rag"],
+                ),
+                group(
+                    "delivery_unproven",
+                    "Changes that no notification announced",
+                    3,
+                    74,
+                    "/resources?server=agents%2Fconfig-service",
+                    &["config://service/limits"],
+                ),
             ]
         } else {
             Vec::new()
@@ -279,14 +475,52 @@ impl Source for Ledger {
             at,
             range_seconds: f64::from(range_seconds),
             objectives: self.objectives(&series),
-            calm_since: attention.is_empty().then(|| self.started - TimeDelta::hours(31)),
+            calm_since: attention
+                .is_empty()
+                .then(|| self.started - TimeDelta::hours(31)),
             attention,
             servers: vec![
-                ServerRow { namespace: "agents".into(), name: "config-service".into(), ready: true, era: Some("modern".into()), sessions: 4, resources: counts(&[("ACTIVE", 8_214), ("SUBSCRIBING", 12), ("TOMBSTONED", 31)]), stale: 0, reason: None },
-                ServerRow { namespace: "agents".into(), name: "handbook".into(), ready: !broken, era: Some("legacy".into()), sessions: if broken { 0 } else { 2 }, resources: counts(&[("ACTIVE", 4_102), ("CLOSED", 121)]), stale: if broken { 214 } else { 0 }, reason: broken.then(|| "CONNECTION_REFUSED".into()) },
-                ServerRow { namespace: "search".into(), name: "tickets".into(), ready: true, era: Some("modern".into()), sessions: 1, resources: Vec::new(), stale: 0, reason: None },
+                ServerRow {
+                    namespace: "agents".into(),
+                    name: "config-service".into(),
+                    ready: true,
+                    era: Some("modern".into()),
+                    sessions: 4,
+                    resources: counts(&[
+                        ("ACTIVE", 8_214),
+                        ("SUBSCRIBING", 12),
+                        ("TOMBSTONED", 31),
+                    ]),
+                    stale: 0,
+                    reason: None,
+                },
+                ServerRow {
+                    namespace: "agents".into(),
+                    name: "handbook".into(),
+                    ready: !broken,
+                    era: Some("legacy".into()),
+                    sessions: if broken { 0 } else { 2 },
+                    resources: counts(&[("ACTIVE", 4_102), ("CLOSED", 121)]),
+                    stale: if broken { 214 } else { 0 },
+                    reason: broken.then(|| "CONNECTION_REFUSED".into()),
+                },
+                ServerRow {
+                    namespace: "search".into(),
+                    name: "tickets".into(),
+                    ready: true,
+                    era: Some("modern".into()),
+                    sessions: 1,
+                    resources: Vec::new(),
+                    stale: 0,
+                    reason: None,
+                },
             ],
-            resources: counts(&[("ACTIVE", 12_316), ("SUBSCRIBING", 12), ("TOMBSTONED", 31), ("CLOSED", 121)]),
+            resources: counts(&[
+                ("ACTIVE", 12_316),
+                ("SUBSCRIBING", 12),
+                ("TOMBSTONED", 31),
+                ("CLOSED", 121),
+            ]),
             stale: if broken { 214 } else { 0 },
             empty: self.mood == Mood::Empty,
         }))
@@ -299,12 +533,24 @@ impl Source for Ledger {
     fn resources(&self, filter: ResourceFilter) -> Answer<'_, Page<Resource>> {
         let at = Utc::now();
         let many = if self.mood == Mood::Empty { 0 } else { MANY };
-        let first = filter.after.as_deref().and_then(|after| after.parse().ok()).unwrap_or(0);
+        let first = filter
+            .after
+            .as_deref()
+            .and_then(|after| after.parse().ok())
+            .unwrap_or(0);
         let wanted = |resource: &Resource| {
-            filter.state.as_ref().is_none_or(|state| resource.state == *state)
+            filter
+                .state
+                .as_ref()
+                .is_none_or(|state| resource.state == *state)
                 && filter.stale.is_none_or(|stale| resource.stale == stale)
-                && filter.q.as_ref().is_none_or(|q| resource.uri.to_lowercase().contains(&q.to_lowercase()))
-                && filter.server.as_ref().is_none_or(|server| *server == format!("{}/{}", resource.server.namespace, resource.server.name))
+                && filter
+                    .q
+                    .as_ref()
+                    .is_none_or(|q| resource.uri.to_lowercase().contains(&q.to_lowercase()))
+                && filter.server.as_ref().is_none_or(|server| {
+                    *server == format!("{}/{}", resource.server.namespace, resource.server.name)
+                })
         };
         let mut items = Vec::new();
         let mut next = None;
@@ -326,7 +572,10 @@ impl Source for Ledger {
     }
 
     fn versions(&self, id: String, _after: Option<String>) -> Answer<'_, Page<Version>> {
-        now(self.detail(&id).map(|_| Page { items: self.version_list(), next: None }))
+        now(self.detail(&id).map(|_| Page {
+            items: self.version_list(),
+            next: None,
+        }))
     }
 
     fn receipts(&self, id: String, after: Option<String>) -> Answer<'_, Page<Receipt>> {
@@ -342,10 +591,25 @@ impl Source for Ledger {
         now(self.detail(&id).map(|_| {
             let to = Utc::now();
             let from = to - TimeDelta::seconds(i64::from(range_seconds));
-            let reads: Vec<_> = history::reads(self.end()).into_iter().filter(|read| read.finished_at.is_none_or(|at| at >= from)).collect();
-            let watermark_before = reads.first().map_or(history::BEFORE, |read| read.ordinal - 1);
-            let marks = history::marks(self.end()).into_iter().filter(|mark| mark.at >= from).collect();
-            Timeline { from, to, reads, marks, watermark_before, truncated: false }
+            let reads: Vec<_> = history::reads(self.end())
+                .into_iter()
+                .filter(|read| read.finished_at.is_none_or(|at| at >= from))
+                .collect();
+            let watermark_before = reads
+                .first()
+                .map_or(history::BEFORE, |read| read.ordinal - 1);
+            let marks = history::marks(self.end())
+                .into_iter()
+                .filter(|mark| mark.at >= from)
+                .collect();
+            Timeline {
+                from,
+                to,
+                reads,
+                marks,
+                watermark_before,
+                truncated: false,
+            }
         }))
     }
 
@@ -365,14 +629,25 @@ impl Source for Ledger {
     fn supersede(&self, _id: String, from: i64, to: i64) -> Answer<'_, Option<Supersede>> {
         let value = |ordinal: i64| 550 - ordinal % 10 * 50;
         now(Ok(Some(Supersede {
-            text: format!("config://service/limits has changed: /max_batch was {} and is {} since 22:41:07 UTC. Plans made on the old value need another look.", value(from), value(to)),
-            changes: vec![Change { path: "/max_batch".into(), old: Some(value(from).into()), new: Some(value(to).into()) }],
+            text: format!(
+                "config://service/limits has changed: /max_batch was {} and is {} since 22:41:07 UTC. Plans made on the old value need another look.",
+                value(from),
+                value(to)
+            ),
+            changes: vec![Change {
+                path: "/max_batch".into(),
+                old: Some(value(from).into()),
+                new: Some(value(to).into()),
+            }],
         })))
     }
 
     fn servers(&self) -> Answer<'_, Page<Server>> {
         if self.mood == Mood::Empty {
-            return now(Ok(Page { items: Vec::new(), next: None }));
+            return now(Ok(Page {
+                items: Vec::new(),
+                next: None,
+            }));
         }
         let (at, broken) = (Utc::now(), self.broken());
         let session = |generation: i64, closed: bool| SessionView {
@@ -391,27 +666,57 @@ impl Source for Ledger {
             address: format!("http://{name}.agents.svc:8080/mcp"),
             protocol: "Auto".into(),
             era: Some(era.into()),
-            protocol_version: Some(if era == "modern" { "2026-03-26" } else { "2025-06-18" }.into()),
+            protocol_version: Some(
+                if era == "modern" {
+                    "2026-03-26"
+                } else {
+                    "2025-06-18"
+                }
+                .into(),
+            ),
             server_name: Some(name.into()),
             server_version: Some("1.4.2".into()),
-            capabilities: Some(serde_json::json!({"resources": {"subscribe": subscribe, "listChanged": true}})),
+            capabilities: Some(
+                serde_json::json!({"resources": {"subscribe": subscribe, "listChanged": true}}),
+            ),
             subscribe: Some(subscribe),
             ready,
-            conditions: if ready { Vec::new() } else { vec![condition("ServerUnavailable", "CONNECTION_REFUSED", "Nothing listens at http://handbook.agents.svc:8080/mcp. Next try in 40 s; its 214 resources keep their last values and are marked stale.", at)] },
+            conditions: if ready {
+                Vec::new()
+            } else {
+                vec![condition(
+                    "ServerUnavailable",
+                    "CONNECTION_REFUSED",
+                    "Nothing listens at http://handbook.agents.svc:8080/mcp. Next try in 40 s; its 214 resources keep their last values and are marked stale.",
+                    at,
+                )]
+            },
             sessions: vec![session(7, !ready), session(6, true)],
             resources: counts(&[("ACTIVE", 8_214), ("SUBSCRIBING", 12)]),
             reads_per_hour: 18_240.0,
         };
-        now(Ok(Page { items: vec![server("config-service", true, "modern", true), server("handbook", !broken, "legacy", false)], next: None }))
+        now(Ok(Page {
+            items: vec![
+                server("config-service", true, "modern", true),
+                server("handbook", !broken, "legacy", false),
+            ],
+            next: None,
+        }))
     }
 
     fn watches(&self) -> Answer<'_, Page<Watch>> {
-        now(Ok(Page { items: Vec::new(), next: None }))
+        now(Ok(Page {
+            items: Vec::new(),
+            next: None,
+        }))
     }
 
     fn indexes(&self) -> Answer<'_, Page<Index>> {
         if self.mood == Mood::Empty {
-            return now(Ok(Page { items: Vec::new(), next: None }));
+            return now(Ok(Page {
+                items: Vec::new(),
+                next: None,
+            }));
         }
         let (at, broken) = (Utc::now(), self.broken());
         let index = |name: &str, failing: bool| Index {
@@ -425,11 +730,16 @@ impl Source for Ledger {
             lag_seconds: if failing { 512.0 } else { 0.0 },
             pending: if failing { 91 } else { 0 },
             attempts: if failing { 14 } else { 0 },
-            last_error: failing.then(|| "the receiver answered 503 Service Unavailable: index is rebuilding".into()),
+            last_error: failing.then(|| {
+                "the receiver answered 503 Service Unavailable: index is rebuilding".into()
+            }),
             retry_at: failing.then(|| at + TimeDelta::seconds(48)),
             last_acknowledged_at: Some(at - TimeDelta::seconds(if failing { 512 } else { 4 })),
             conditions: Vec::new(),
         };
-        now(Ok(Page { items: vec![index("rag", broken), index("edge-cache", false)], next: None }))
+        now(Ok(Page {
+            items: vec![index("rag", broken), index("edge-cache", false)],
+            next: None,
+        }))
     }
 }

@@ -47,7 +47,8 @@ async fn answer<T: serde::Serialize>(asked: Asked<T>) -> Response {
     match asked.await {
         Ok(value) => Json(value).into_response(),
         Err(problem) => {
-            let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let status =
+                StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             (status, Json(problem)).into_response()
         }
     }
@@ -115,9 +116,13 @@ async fn events(cut: Arc<AtomicBool>) -> Response {
             return None;
         }
         let event = if beat % 5 == 4 {
-            Event::default().event("sample").data(r#"{"kind":"sample"}"#)
+            Event::default()
+                .event("sample")
+                .data(r#"{"kind":"sample"}"#)
         } else {
-            Event::default().event("resource").data(r#"{"kind":"resource","id":"limits"}"#)
+            Event::default()
+                .event("resource")
+                .data(r#"{"kind":"resource","id":"limits"}"#)
         };
         Some((Ok::<_, Infallible>(event), (beat + 1, cut)))
     });

@@ -50,7 +50,9 @@ pub enum DevError {
          listen on 127.0.0.1, or add --allow-open if everybody who reaches it may read everything"
     )]
     Open(SocketAddr),
-    #[error("{0} of the manifests' errors are listed above; mend them, or check with `fencepost validate`")]
+    #[error(
+        "{0} of the manifests' errors are listed above; mend them, or check with `fencepost validate`"
+    )]
     Manifests(usize),
     #[error("the embedded Postgres is not available")]
     Postgres(#[from] EmbeddedError),
@@ -172,7 +174,10 @@ async fn follow(
         let looked = match files.look().await {
             Ok(looked) => looked,
             Err(error) => {
-                tracing::warn!(category = error.category(), "the files wait for the database");
+                tracing::warn!(
+                    category = error.category(),
+                    "the files wait for the database"
+                );
                 continue;
             }
         };
@@ -217,9 +222,10 @@ pub fn shutdown_signal() -> CancellationToken {
     let cancelled = token.clone();
     tokio::spawn(async move {
         use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut term), Ok(mut hangup)) =
-            (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-        else {
+        let (Ok(mut term), Ok(mut hangup)) = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::hangup()),
+        ) else {
             tracing::warn!("signals cannot be waited for");
             return;
         };

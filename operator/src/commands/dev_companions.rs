@@ -24,7 +24,9 @@ const DEMO_RECEIVER: &str = "fencepost.dev/demo-receiver";
 /// Why an example's companion did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum CompanionError {
-    #[error("{object}: the annotation {annotation} needs a URL on a loopback address such as http://127.0.0.1:7700/mcp")]
+    #[error(
+        "{object}: the annotation {annotation} needs a URL on a loopback address such as http://127.0.0.1:7700/mcp"
+    )]
     NotLoopback {
         object: String,
         annotation: &'static str,
@@ -65,12 +67,21 @@ pub async fn start(
             continue;
         };
         let object = format!("MCPServer {name}");
-        let url = server.spec.url.as_deref().and_then(|url| Url::parse(url).ok());
+        let url = server
+            .spec
+            .url
+            .as_deref()
+            .and_then(|url| Url::parse(url).ok());
         let listen = loopback(url.as_ref()).ok_or_else(|| CompanionError::NotLoopback {
             object: object.clone(),
             annotation: DEMO_ROOT,
         })?;
-        let beside = server.origin.file.parent().map(PathBuf::from).unwrap_or_default();
+        let beside = server
+            .origin
+            .file
+            .parent()
+            .map(PathBuf::from)
+            .unwrap_or_default();
         let root = beside.join(folder);
         let config = DemoConfig {
             root: root.clone(),
@@ -84,9 +95,11 @@ pub async fn start(
                 source,
             })?;
         companions.tasks.push(running.handle);
-        companions
-            .told
-            .push(format!("demo server   http://{}/mcp serves {}", running.addr, root.display()));
+        companions.told.push(format!(
+            "demo server   http://{}/mcp serves {}",
+            running.addr,
+            root.display()
+        ));
         if companions.edit.is_none() {
             companions.edit = first_file(&root);
         }
@@ -103,16 +116,23 @@ pub async fn start(
         let Some(wanted) = wanted else {
             continue;
         };
-        let listen = loopback(Url::parse(&wanted.url).ok().as_ref()).ok_or_else(|| CompanionError::NotLoopback {
-            object: object.clone(),
-            annotation: DEMO_RECEIVER,
+        let listen = loopback(Url::parse(&wanted.url).ok().as_ref()).ok_or_else(|| {
+            CompanionError::NotLoopback {
+                object: object.clone(),
+                annotation: DEMO_RECEIVER,
+            }
         })?;
-        let running = receiver::serve(listen, wanted.signing_secrets.clone(), true, shutdown.clone())
-            .await
-            .map_err(|source| CompanionError::Receiver { object, source })?;
-        companions
-            .told
-            .push(format!("demo receiver http://{listen} prints what index {name} is told"));
+        let running = receiver::serve(
+            listen,
+            wanted.signing_secrets.clone(),
+            true,
+            shutdown.clone(),
+        )
+        .await
+        .map_err(|source| CompanionError::Receiver { object, source })?;
+        companions.told.push(format!(
+            "demo receiver http://{listen} prints what index {name} is told"
+        ));
         companions.tasks.push(running.handle);
     }
     Ok(companions)
@@ -151,8 +171,14 @@ mod tests {
     #[test]
     fn only_loopback_addresses_are_listened_on() {
         let at = |url: &str| loopback(Some(&Url::parse(url).unwrap()));
-        assert_eq!(at("http://127.0.0.1:7700/mcp"), Some(([127, 0, 0, 1], 7700).into()));
-        assert_eq!(at("http://localhost/mcp"), Some(([127, 0, 0, 1], 80).into()));
+        assert_eq!(
+            at("http://127.0.0.1:7700/mcp"),
+            Some(([127, 0, 0, 1], 7700).into())
+        );
+        assert_eq!(
+            at("http://localhost/mcp"),
+            Some(([127, 0, 0, 1], 80).into())
+        );
         assert_eq!(at("http://[::1]:1/mcp").map(|a| a.port()), Some(1));
         assert_eq!(at("http://10.0.0.1:7700/mcp"), None);
         assert_eq!(at("http://0.0.0.0:7700/mcp"), None);

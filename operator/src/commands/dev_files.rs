@@ -91,7 +91,9 @@ impl Edits {
                 let target = if path.is_dir() {
                     path.as_path()
                 } else {
-                    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+                    path.parent()
+                        .filter(|p| !p.as_os_str().is_empty())
+                        .unwrap_or(Path::new("."))
                 };
                 watcher.watch(target, RecursiveMode::Recursive)?;
             }

@@ -38,14 +38,17 @@ pub enum ReceiverCommandError {
 
 pub async fn run(args: ReceiverArgs) -> Result<(), ReceiverCommandError> {
     let path = args.secret_file;
-    let text = std::fs::read_to_string(&path)
-        .map_err(|source| ReceiverCommandError::File { path: path.clone(), source })?;
+    let text = std::fs::read_to_string(&path).map_err(|source| ReceiverCommandError::File {
+        path: path.clone(),
+        source,
+    })?;
     let key = text
         .trim()
         .strip_prefix("whsec_")
         .and_then(|encoded| STANDARD.decode(encoded).ok())
         .ok_or(ReceiverCommandError::Secret { path })?;
-    let running = receiver::serve(args.listen, vec![Secret::new(key)], true, shutdown_signal()).await?;
+    let running =
+        receiver::serve(args.listen, vec![Secret::new(key)], true, shutdown_signal()).await?;
     println!("receiving on http://{}", running.addr);
     Ok(running.handle.await?)
 }

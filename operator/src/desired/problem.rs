@@ -83,7 +83,11 @@ impl ProblemReason {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}\n    fix: {}", self.object, self.field, self.message, self.fix)
+        write!(
+            f,
+            "{}: {}: {}\n    fix: {}",
+            self.object, self.field, self.message, self.fix
+        )
     }
 }
 

@@ -276,19 +276,32 @@ fn resource(
 
 fn declared(name: &ObjectName, spec: &WatchedResourceSpec) -> DeclaredWatch {
     let named = |reference: &ObjectRef| {
-        ObjectName::new(reference.namespace.as_deref().unwrap_or(&name.namespace), &reference.name)
+        ObjectName::new(
+            reference.namespace.as_deref().unwrap_or(&name.namespace),
+            &reference.name,
+        )
     };
     let (stage, percent) = match &spec.rollout {
         None => (RolloutStage::Full, 100),
-        Some(Rollout { stage: RolloutStage::Shadow, .. }) => (RolloutStage::Shadow, 0),
-        Some(Rollout { stage: RolloutStage::Full, .. }) => (RolloutStage::Full, 100),
-        Some(Rollout { stage: RolloutStage::Canary, percent }) => {
-            (RolloutStage::Canary, percent.unwrap_or(0).into())
-        }
+        Some(Rollout {
+            stage: RolloutStage::Shadow,
+            ..
+        }) => (RolloutStage::Shadow, 0),
+        Some(Rollout {
+            stage: RolloutStage::Full,
+            ..
+        }) => (RolloutStage::Full, 100),
+        Some(Rollout {
+            stage: RolloutStage::Canary,
+            percent,
+        }) => (RolloutStage::Canary, percent.unwrap_or(0).into()),
     };
     DeclaredWatch {
         server: named(&spec.server_ref),
-        subject: spec.subject_ref.as_ref().map_or_else(|| ObjectName::new(&name.namespace, ANONYMOUS), named),
+        subject: spec
+            .subject_ref
+            .as_ref()
+            .map_or_else(|| ObjectName::new(&name.namespace, ANONYMOUS), named),
         mode: spec.refresh.mode,
         max_staleness: spec.refresh.max_staleness.get(),
         poll_interval: spec.refresh.effective_poll_interval().get(),

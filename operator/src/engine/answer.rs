@@ -120,7 +120,10 @@ mod tests {
     #[test]
     fn one_entry_is_kept_as_it_is_and_several_as_a_document() {
         let (mime, bytes) = kept(vec![entry("a:1", Body::Text("x".into()))]);
-        assert_eq!((mime.as_deref(), &bytes[..]), (Some("text/plain"), &b"x"[..]));
+        assert_eq!(
+            (mime.as_deref(), &bytes[..]),
+            (Some("text/plain"), &b"x"[..])
+        );
 
         let (mime, bytes) = kept(vec![
             entry("a:1", Body::Text("x".into())),

@@ -52,9 +52,7 @@ impl ServerLimits {
                 _ => break,
             }
         }
-        Some(ReadPermit {
-            _in_flight: permit,
-        })
+        Some(ReadPermit { _in_flight: permit })
     }
 
     /// The server limits its rate: nothing is asked for so long.

@@ -87,17 +87,19 @@ async fn write(store: Store, mut receiver: mpsc::Receiver<Seen>, shutdown: Cance
         }
         let rows: Vec<MarkRow> = folded
             .into_iter()
-            .map(|((resource, kind, generation), (at, count, detail))| MarkRow {
-                resource,
-                age: at.elapsed(),
-                kind,
-                generation,
-                detail: match (count, detail) {
-                    (1, detail) => detail.map(str::to_owned),
-                    (n, None) => Some(format!("{n} times")),
-                    (n, Some(detail)) => Some(format!("{detail}, {n} times")),
+            .map(
+                |((resource, kind, generation), (at, count, detail))| MarkRow {
+                    resource,
+                    age: at.elapsed(),
+                    kind,
+                    generation,
+                    detail: match (count, detail) {
+                        (1, detail) => detail.map(str::to_owned),
+                        (n, None) => Some(format!("{n} times")),
+                        (n, Some(detail)) => Some(format!("{detail}, {n} times")),
+                    },
                 },
-            })
+            )
             .collect();
         if let Err(error) = store.mark(&rows).await {
             tracing::warn!(

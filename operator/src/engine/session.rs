@@ -94,7 +94,10 @@ impl SessionTask {
     /// The next session generation, or none for now: another replica has the lease, or no database.
     async fn acquire(&self) -> Option<SessionGeneration> {
         let store = &self.context.store;
-        match store.acquire_lease(self.server.uid, self.subject_uid, LEASE_TTL).await {
+        match store
+            .acquire_lease(self.server.uid, self.subject_uid, LEASE_TTL)
+            .await
+        {
             Ok(Some(generation)) => Some(generation),
             Ok(None) => {
                 self.rest(LEASE_TTL / 3).await;
@@ -140,7 +143,10 @@ impl SessionTask {
                 client.close(GOODBYE).await;
                 return cause;
             }
-            None => self.context.metrics.session_opened(client.receipt().era.as_str()),
+            None => self
+                .context
+                .metrics
+                .session_opened(client.receipt().era.as_str()),
         }
         let connected = Connected::new(
             self.context.clone(),
@@ -152,7 +158,9 @@ impl SessionTask {
         let cause = connected
             .run(events, self.spec.clone(), lost, self.stop.clone())
             .await;
-        self.context.metrics.session_closed(client.receipt().era.as_str());
+        self.context
+            .metrics
+            .session_closed(client.receipt().era.as_str());
         client.close(GOODBYE).await;
         cause
     }
@@ -162,7 +170,9 @@ impl SessionTask {
         let (transport, allow_stdio) = match &desired.endpoint {
             Endpoint::Http { url, ca_pem } => (
                 Transport::Http {
-                    url: Url::parse(url).map_err(|error| ConnectError::Unreachable { detail: format!("its url: {error}") })?,
+                    url: Url::parse(url).map_err(|error| ConnectError::Unreachable {
+                        detail: format!("its url: {error}"),
+                    })?,
                     ca_pem: ca_pem.clone(),
                 },
                 false,
@@ -173,7 +183,12 @@ impl SessionTask {
                     args: args.clone(),
                     env: env
                         .iter()
-                        .map(|(name, value)| (name.clone(), String::from_utf8_lossy(value.expose()).into_owned()))
+                        .map(|(name, value)| {
+                            (
+                                name.clone(),
+                                String::from_utf8_lossy(value.expose()).into_owned(),
+                            )
+                        })
                         .collect(),
                 },
                 self.context.allow_stdio,
@@ -212,7 +227,9 @@ impl SessionTask {
         // What it spoke last time may be what is wrong: the next try finds out anew.
         self.server.remember_era(None);
         let pause = match error.request_error() {
-            Some(RequestError::RateLimited { retry_after: Some(later) }) => (*later).min(LONGEST_LATER),
+            Some(RequestError::RateLimited {
+                retry_after: Some(later),
+            }) => (*later).min(LONGEST_LATER),
             _ => CONNECT_AGAIN.delay(attempt, rand::random()),
         };
         let message = crate::sentence::chain(error);
@@ -235,9 +252,14 @@ impl SessionTask {
     async fn publish(&self, status: ServerStatus) {
         let uid = self.server.uid;
         if let Err(error) = self.context.store.set_server_status(uid, status).await {
-            tracing::warn!(category = error.category(), "a server's status was not written");
+            tracing::warn!(
+                category = error.category(),
+                "a server's status was not written"
+            );
         }
-        self.context.live.server(&self.server.name.namespace, &self.server.name.name);
+        self.context
+            .live
+            .server(&self.server.name.namespace, &self.server.name.name);
     }
 
     /// Writes the capability receipt. A cause when the session must not begin.
@@ -281,11 +303,18 @@ impl SessionTask {
         loop {
             match self.context.store.end_session(&key, cause.as_str()).await {
                 Ok(end) => {
-                    tracing::debug!(closed = end.closed, given_up = end.given_up, "session ended");
+                    tracing::debug!(
+                        closed = end.closed,
+                        given_up = end.given_up,
+                        "session ended"
+                    );
                     break;
                 }
                 Err(error) if Instant::now() < deadline => {
-                    tracing::warn!(category = error.category(), "a session's end was not written");
+                    tracing::warn!(
+                        category = error.category(),
+                        "a session's end was not written"
+                    );
                     tokio::time::sleep(Duration::from_millis(500)).await;
                 }
                 Err(_) => break,

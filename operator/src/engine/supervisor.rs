@@ -149,13 +149,19 @@ impl Supervisor {
     }
 
     fn reconcile(&mut self, now: &Desired) {
-        let subjects: HashMap<Uuid, &DesiredSubject> =
-            now.subjects.iter().map(|s| (ledger_uid(&s.key.uid), s)).collect();
+        let subjects: HashMap<Uuid, &DesiredSubject> = now
+            .subjects
+            .iter()
+            .map(|s| (ledger_uid(&s.key.uid), s))
+            .collect();
         self.servers
             .retain(|uid, _| now.servers.iter().any(|s| ledger_uid(&s.key.uid) == *uid));
         for server in &now.servers {
             let uid = ledger_uid(&server.key.uid);
-            let same = self.servers.get(&uid).is_some_and(|s| s.desired.digest == server.digest);
+            let same = self
+                .servers
+                .get(&uid)
+                .is_some_and(|s| s.desired.digest == server.digest);
             if !same {
                 let runtime = Arc::new(ServerRuntime::new(server.clone()));
                 self.servers.insert(uid, runtime);
@@ -163,9 +169,11 @@ impl Supervisor {
         }
         let mut wanted = HashMap::new();
         for session in &now.sessions {
-            let key = (ledger_uid(&session.server.uid), ledger_uid(&session.subject.uid));
-            if let (Some(server), Some(subject)) =
-                (self.servers.get(&key.0), subjects.get(&key.1))
+            let key = (
+                ledger_uid(&session.server.uid),
+                ledger_uid(&session.subject.uid),
+            );
+            if let (Some(server), Some(subject)) = (self.servers.get(&key.0), subjects.get(&key.1))
             {
                 wanted.insert(key, (Arc::clone(server), *subject, session));
             }
@@ -257,7 +265,9 @@ impl Supervisor {
         }
         let closing = futures::future::join_all(self.closing.into_values());
         if tokio::time::timeout(DRAIN, closing).await.is_err() {
-            tracing::warn!("some sessions did not close in time; the next owner of their lease closes them");
+            tracing::warn!(
+                "some sessions did not close in time; the next owner of their lease closes them"
+            );
         }
     }
 }

@@ -37,24 +37,62 @@ pub struct Bundle {
 
 impl Bundle {
     pub fn embedded() -> Self {
-        let mut bundle = Self { addresses: Assets::default(), assets: HashMap::new() };
-        bundle.addresses.stylesheet = bundle.add("fencepost", "css", "text/css; charset=utf-8", STYLESHEET.into());
+        let mut bundle = Self {
+            addresses: Assets::default(),
+            assets: HashMap::new(),
+        };
+        bundle.addresses.stylesheet = bundle.add(
+            "fencepost",
+            "css",
+            "text/css; charset=utf-8",
+            STYLESHEET.into(),
+        );
         bundle.addresses.favicon = bundle.add("favicon", "svg", "image/svg+xml", FAVICON.into());
-        if let (Some(module), Some(wasm)) = (Pkg::get("fencepost.js"), Pkg::get("fencepost_bg.wasm")) {
-            let module = bundle.add("fencepost", "js", "text/javascript; charset=utf-8", module.data.into_owned().into());
-            let wasm = bundle.add("fencepost", "wasm", "application/wasm", wasm.data.into_owned().into());
+        if let (Some(module), Some(wasm)) =
+            (Pkg::get("fencepost.js"), Pkg::get("fencepost_bg.wasm"))
+        {
+            let module = bundle.add(
+                "fencepost",
+                "js",
+                "text/javascript; charset=utf-8",
+                module.data.into_owned().into(),
+            );
+            let wasm = bundle.add(
+                "fencepost",
+                "wasm",
+                "application/wasm",
+                wasm.data.into_owned().into(),
+            );
             bundle.addresses.script = Some((module, wasm));
         }
         bundle
     }
 
     /// Adds an asset; returns its address below the base.
-    fn add(&mut self, stem: &str, extension: &str, mime_type: &'static str, bytes: Bytes) -> String {
+    fn add(
+        &mut self,
+        stem: &str,
+        extension: &str,
+        mime_type: &'static str,
+        bytes: Bytes,
+    ) -> String {
         let digest = Sha256::digest(&bytes);
-        let short: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let short: String = digest
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let name = format!("{stem}-{short}.{extension}");
-        let etag = HeaderValue::try_from(format!("\"{short}\"")).unwrap_or(HeaderValue::from_static("\"-\""));
-        self.assets.insert(name.clone(), Asset { bytes, mime_type, etag });
+        let etag = HeaderValue::try_from(format!("\"{short}\""))
+            .unwrap_or(HeaderValue::from_static("\"-\""));
+        self.assets.insert(
+            name.clone(),
+            Asset {
+                bytes,
+                mime_type,
+                etag,
+            },
+        );
         format!("/assets/{name}")
     }
 }
@@ -62,7 +100,11 @@ impl Bundle {
 pub async fn serve(bundle: Arc<Bundle>, Path(name): Path<String>, headers: HeaderMap) -> Response {
     let Some(asset) = bundle.assets.get(&name) else {
         // Another build's name: the page that asks for it is older than this binary.
-        return (StatusCode::NOT_FOUND, "this asset belongs to another version; reload the page").into_response();
+        return (
+            StatusCode::NOT_FOUND,
+            "this asset belongs to another version; reload the page",
+        )
+            .into_response();
     };
     let fixed = [
         (CACHE_CONTROL, HeaderValue::from_static(FOREVER)),
@@ -72,5 +114,10 @@ pub async fn serve(bundle: Arc<Bundle>, Path(name): Path<String>, headers: Heade
     if headers.get(IF_NONE_MATCH) == Some(&asset.etag) {
         return (StatusCode::NOT_MODIFIED, fixed).into_response();
     }
-    (fixed, [(CONTENT_TYPE, HeaderValue::from_static(asset.mime_type))], asset.bytes.clone()).into_response()
+    (
+        fixed,
+        [(CONTENT_TYPE, HeaderValue::from_static(asset.mime_type))],
+        asset.bytes.clone(),
+    )
+        .into_response()
 }

@@ -9,9 +9,9 @@ mod pages;
 
 use std::sync::Arc;
 
+use any_spawner::Executor;
 use axum::{Router, routing::get};
 use fencepost_dashboard::{Base, shell::ROUTES, source::Source};
-use any_spawner::Executor;
 use tower_http::compression::CompressionLayer;
 
 use assets::Bundle;
@@ -23,11 +23,14 @@ pub fn router(source: Arc<dyn Source>) -> Router {
     let _ = Executor::init_tokio();
     let bundle = Arc::new(Bundle::embedded());
     let pages = Pages::new(source, Base::default(), Arc::clone(&bundle));
-    let router = ROUTES
-        .into_iter()
-        .fold(Router::new(), |router, path| router.route(path, get(pages.clone().handler())));
+    let router = ROUTES.into_iter().fold(Router::new(), |router, path| {
+        router.route(path, get(pages.clone().handler()))
+    });
     router
-        .route("/assets/{name}", get(move |path, headers| assets::serve(bundle, path, headers)))
+        .route(
+            "/assets/{name}",
+            get(move |path, headers| assets::serve(bundle, path, headers)),
+        )
         .fallback(pages.handler())
         .layer(CompressionLayer::new())
 }

@@ -8,8 +8,8 @@ use axum::{
     http::{
         HeaderName, HeaderValue, StatusCode,
         header::{
-            CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-            X_FRAME_OPTIONS,
+            CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY,
+            X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
         },
         request::Parts,
     },
@@ -40,16 +40,25 @@ type Rendering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
 impl Pages {
     pub fn new(source: Arc<dyn Source>, base: Base, bundle: Arc<Bundle>) -> Self {
-        Self { source, base, bundle }
+        Self {
+            source,
+            base,
+            bundle,
+        }
     }
 
     pub fn handler(self) -> impl Fn(Request) -> Rendering + Clone + Send + Sync + 'static {
-        let Self { source, base, bundle } = self;
+        let Self {
+            source,
+            base,
+            bundle,
+        } = self;
         let context = move || {
             provide_context(Arc::clone(&source));
             provide_context(base.clone());
-            let theme = use_context::<Parts>()
-                .and_then(|parts| Some(Theme::of_cookies(parts.headers.get(COOKIE)?.to_str().ok()?)));
+            let theme = use_context::<Parts>().and_then(|parts| {
+                Some(Theme::of_cookies(parts.headers.get(COOKIE)?.to_str().ok()?))
+            });
             provide_context(theme.unwrap_or_default());
             let options = expect_context::<ResponseOptions>();
             for (name, value) in fixed_headers() {

@@ -9,7 +9,9 @@ use crate::{Store, StoreError};
 impl Store {
     /// What was saved last.
     pub async fn load_file_source(&self) -> Result<Option<Value>, StoreError> {
-        Ok(sqlx::query_scalar("select state from file_source").fetch_optional(self.pool()).await?)
+        Ok(sqlx::query_scalar("select state from file_source")
+            .fetch_optional(self.pool())
+            .await?)
     }
 
     /// Replaces it.

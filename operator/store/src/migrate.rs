@@ -25,7 +25,11 @@ impl fmt::Display for MigrationReport {
                 write!(f, "the ledger's schema is at version {}", self.now)
             }
             Some(before) => {
-                write!(f, "the ledger's schema went from version {before} to {}", self.now)
+                write!(
+                    f,
+                    "the ledger's schema went from version {before} to {}",
+                    self.now
+                )
             }
         }
     }

@@ -132,7 +132,9 @@ async fn servers(tx: &mut PgConnection, rows: &[ServerRow]) -> Result<(), StoreE
     Ok(())
 }
 
-/// The epoch rises exactly when a permission goes: revoked, or its object deleted.
+/// The epoch rises exactly when a permission goes: revoked, or its object deleted. The anonymous
+/// subject of a namespace has no object: that no watch asks for it any more withdraws nothing. It goes
+/// when an object takes its name.
 async fn subjects(tx: &mut PgConnection, rows: &[SubjectRow]) -> Result<(), StoreError> {
     let uids: Vec<Uuid> = rows.iter().map(|r| r.uid).collect();
     sqlx::query(
@@ -140,9 +142,18 @@ async fn subjects(tx: &mut PgConnection, rows: &[SubjectRow]) -> Result<(), Stor
          set deleted_at = now(), revoked = true,
              epoch = epoch + case when revoked then 0 else 1 end,
              revoked_at = case when revoked then revoked_at else now() end
-         where deleted_at is null and uid <> all($1)",
+         where deleted_at is null and uid <> all($1)
+             and not (anonymous and not exists (
+                 select from unnest($2::text[], $3::text[]) as a (namespace, name)
+                 where a.namespace = subject.namespace and a.name = subject.name))",
     )
     .bind(&uids)
+    .bind(
+        rows.iter()
+            .map(|r| r.namespace.as_str())
+            .collect::<Vec<_>>(),
+    )
+    .bind(rows.iter().map(|r| r.name.as_str()).collect::<Vec<_>>())
     .execute(&mut *tx)
     .await?;
     sqlx::query(

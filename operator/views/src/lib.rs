@@ -18,7 +18,8 @@ pub use index::Index;
 pub use live::{LiveEvent, LiveKind};
 pub use outbox::{Change, EventData, OutboxEvent, Supersede};
 pub use overview::{
-    Attention, Objective, ObjectiveState, Overview, ReadRate, Sample, Series, SeriesPoint, ServerRow,
+    Attention, Objective, ObjectiveState, Overview, ReadRate, Sample, Series, SeriesPoint,
+    ServerRow,
 };
 pub use page::Page;
 pub use problem::Problem;

@@ -15,7 +15,11 @@ async fn killed_between_issue_and_acceptance() {
     let hold = faulty.hold("config://limits");
     faulty.change("config://limits", "two");
     hold.caught(SOON).await;
-    let issued = world.resource("an issued read", "config://limits", |r| r["refresh"] == "READ_PENDING").await;
+    let issued = world
+        .resource("an issued read", "config://limits", |r| {
+            r["refresh"] == "READ_PENDING"
+        })
+        .await;
     assert_eq!(issued["issuedOrdinal"], 2);
     assert_eq!(issued["ordinal"], 1);
     world.fencepost.kill().await;
@@ -28,9 +32,19 @@ async fn killed_between_issue_and_acceptance() {
     assert!(after["generation"].as_i64() > issued["generation"].as_i64());
     let receipts = world.receipts(&after).await;
     let given_up = receipts.iter().find(|r| r["ordinal"] == 2).unwrap();
-    assert_eq!((&given_up["outcome"], &given_up["reason"]), (&"stale".into(), &"STALE_AFTER_CLOSE".into()));
-    assert!(receipts.iter().all(|r| !r["outcome"].is_null()), "{receipts:#?}");
+    assert_eq!(
+        (&given_up["outcome"], &given_up["reason"]),
+        (&"stale".into(), &"STALE_AFTER_CLOSE".into())
+    );
+    assert!(
+        receipts.iter().all(|r| !r["outcome"].is_null()),
+        "{receipts:#?}"
+    );
     let versions = world.versions(&after).await;
-    assert_eq!(versions.len(), 2, "one and three; two was never accepted: {versions:#?}");
+    assert_eq!(
+        versions.len(),
+        2,
+        "one and three; two was never accepted: {versions:#?}"
+    );
     world.ledger_holds().await;
 }

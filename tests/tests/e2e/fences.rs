@@ -13,7 +13,9 @@ async fn an_answer_after_the_close_leaves_only_a_stale_receipt() {
     let faulty = FaultyServer::start().await;
     faulty.set(URI, "one");
     faulty.set("config://other", "other");
-    let both = server(&faulty.url()) + &watch("limits", &[URI], LAZY) + &watch("other", &["config://other"], LAZY);
+    let both = server(&faulty.url())
+        + &watch("limits", &[URI], LAZY)
+        + &watch("other", &["config://other"], LAZY);
     let world = World::start(&both).await;
     world.content(URI, "one").await;
     world.content("config://other", "other").await;
@@ -22,24 +24,46 @@ async fn an_answer_after_the_close_leaves_only_a_stale_receipt() {
     faulty.change(URI, "two");
     hold.caught(SOON).await;
     world.write(&(server(&faulty.url()) + &watch("other", &["config://other"], LAZY)));
-    let closed = world.resource("a closed generation", URI, |r| r["state"] == "CLOSED").await;
-    assert_eq!(closed["watches"].as_array().map(Vec::len), Some(0), "{closed}");
+    let closed = world
+        .resource("a closed generation", URI, |r| r["state"] == "CLOSED")
+        .await;
+    assert_eq!(
+        closed["watches"].as_array().map(Vec::len),
+        Some(0),
+        "{closed}"
+    );
     hold.release();
-    let receipts = wait::until_value("the receipt", SOON, async || world.receipts(&closed).await, |receipts| {
-        receipts.iter().all(|r| !r["outcome"].is_null())
-    })
+    let receipts = wait::until_value(
+        "the receipt",
+        SOON,
+        async || world.receipts(&closed).await,
+        |receipts| receipts.iter().all(|r| !r["outcome"].is_null()),
+    )
     .await;
     assert_eq!(receipts[0]["ordinal"], 2);
     assert_eq!(receipts[0]["reason"], "STALE_AFTER_CLOSE");
     assert_eq!(world.versions(&closed).await.len(), 1);
-    assert_eq!(world.sql("select count(*) from outbox where uri = 'config://limits'").await, 1);
+    assert_eq!(
+        world
+            .sql("select count(*) from outbox where uri = 'config://limits'")
+            .await,
+        1
+    );
 
     // Notifications that go on all the same cause no read.
     let reads = faulty.reads_of(URI);
     faulty.notify_everyone(URI);
-    wait::stays("no read after the close", Duration::from_secs(1), async || {
-        if faulty.reads_of(URI) == reads { Ok(()) } else { Err(faulty.reads_of(URI)) }
-    })
+    wait::stays(
+        "no read after the close",
+        Duration::from_secs(1),
+        async || {
+            if faulty.reads_of(URI) == reads {
+                Ok(())
+            } else {
+                Err(faulty.reads_of(URI))
+            }
+        },
+    )
     .await;
     world.ledger_holds().await;
 }
@@ -52,9 +76,15 @@ async fn watching_again_is_a_new_generation_that_keeps_the_watermark() {
     let world = World::start(&with).await;
     let before = world.content(URI, "one").await;
     world.write(&server(&faulty.url()));
-    world.resource("a closed generation", URI, |r| r["state"] == "CLOSED").await;
+    world
+        .resource("a closed generation", URI, |r| r["state"] == "CLOSED")
+        .await;
     world.write(&with);
-    let again = world.resource("an active one", URI, |r| r["state"] == "ACTIVE" && r["refresh"] == "IDLE").await;
+    let again = world
+        .resource("an active one", URI, |r| {
+            r["state"] == "ACTIVE" && r["refresh"] == "IDLE"
+        })
+        .await;
     assert!(again["generation"].as_i64() > before["generation"].as_i64());
     assert!(again["ordinal"].as_i64() >= before["ordinal"].as_i64());
     assert_eq!(again["digest"], before["digest"]);
@@ -82,10 +112,15 @@ async fn duplicated_notifications_cost_hardly_a_read() {
             world.content(uri, &round.to_string()).await;
         }
     }
-    let reads = world.sql("select count(*) from read where trigger = 'Notification'").await;
+    let reads = world
+        .sql("select count(*) from read where trigger = 'Notification'")
+        .await;
     let versions = world.sql("select count(*) from resource_version v join read d using (resource_id, ordinal) where d.trigger = 'Notification'").await;
     assert_eq!(versions, 100);
-    assert!(reads * 10 < versions * 12, "{reads} reads for {versions} versions");
+    assert!(
+        reads * 10 < versions * 12,
+        "{reads} reads for {versions} versions"
+    );
     world.ledger_holds().await;
 }
 

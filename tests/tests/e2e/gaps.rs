@@ -1,6 +1,6 @@
 //! Gaps: whatever ends a stream or a session, what changed meanwhile is accepted, and the receipts show why it was read.
 
-use fencepost_tests::faulty::{Eras, FaultyServer, Faults};
+use fencepost_tests::faulty::{Eras, Faults, FaultyServer};
 use serde_json::Value;
 
 use crate::world::{LAZY, World, server, watch};
@@ -17,12 +17,21 @@ async fn world(faulty: &FaultyServer) -> World {
 /// Some read that brought it says that it was a gap's.
 async fn gap_shows(world: &World, resource: &Value) {
     let receipts = world.receipts(resource).await;
-    assert!(receipts.iter().any(|r| r["trigger"] == "Gap" && r["outcome"] == "accepted"), "{receipts:#?}");
+    assert!(
+        receipts
+            .iter()
+            .any(|r| r["trigger"] == "Gap" && r["outcome"] == "accepted"),
+        "{receipts:#?}"
+    );
     world.ledger_holds().await;
 }
 
 async fn of_era(eras: Eras) -> FaultyServer {
-    FaultyServer::start_with(Faults { eras, ..Faults::default() }).await
+    FaultyServer::start_with(Faults {
+        eras,
+        ..Faults::default()
+    })
+    .await
 }
 
 #[tokio::test]
@@ -32,7 +41,14 @@ async fn the_server_is_stopped_and_started_while_its_content_changes() {
         let world = world(&faulty).await;
         let addr = faulty.addr();
         faulty.stop().await;
-        let faulty = FaultyServer::start_on(addr, Faults { eras, ..Faults::default() }).await;
+        let faulty = FaultyServer::start_on(
+            addr,
+            Faults {
+                eras,
+                ..Faults::default()
+            },
+        )
+        .await;
         faulty.set(URI, "two");
         let after = world.content(URI, "two").await;
         assert!(after["generation"].as_i64() > Some(1), "{after}");

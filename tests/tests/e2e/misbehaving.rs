@@ -1,6 +1,6 @@
 //! Servers that break their word: what was accepted stays, says how old it is, and the rest of the fleet goes on.
 
-use fencepost_tests::faulty::{FaultyServer, Faults, ReadFault, SubscribeFault};
+use fencepost_tests::faulty::{Eras, Faults, FaultyServer, ReadFault, SubscribeFault};
 
 use crate::world::{LAZY, World, server, watch};
 
@@ -10,7 +10,11 @@ const EAGER: &str = "{mode: Auto, maxStaleness: 3s, pollInterval: 1s}";
 #[tokio::test]
 async fn a_server_without_subscribe_is_polled_within_its_bound() {
     for subscribe in [SubscribeFault::NotOffered, SubscribeFault::MethodNotFound] {
-        let faulty = FaultyServer::start_with(Faults { subscribe, ..Faults::default() }).await;
+        let faulty = FaultyServer::start_with(Faults {
+            subscribe,
+            ..Faults::default()
+        })
+        .await;
         faulty.set(URI, "one");
         let world = World::start(&(server(&faulty.url()) + &watch("limits", &[URI], EAGER))).await;
         let first = world.content(URI, "one").await;
@@ -18,23 +22,43 @@ async fn a_server_without_subscribe_is_polled_within_its_bound() {
         assert!(!first["staleAfter"].is_null(), "{first}");
         faulty.set(URI, "two");
         let after = world.content(URI, "two").await;
-        assert_eq!(world.receipts(&after).await.iter().find(|r| r["outcome"] == "accepted").unwrap()["trigger"], "Poll");
+        assert_eq!(
+            world
+                .receipts(&after)
+                .await
+                .iter()
+                .find(|r| r["outcome"] == "accepted")
+                .unwrap()["trigger"],
+            "Poll"
+        );
         world.ledger_holds().await;
     }
 }
 
 #[tokio::test]
 async fn a_subscription_that_never_tells_is_found_by_the_audit() {
-    let faulty = FaultyServer::start_with(Faults { subscribe: SubscribeFault::AckedButSilent, ..Faults::default() }).await;
+    let faulty = FaultyServer::start_with(Faults {
+        subscribe: SubscribeFault::AckedButSilent,
+        ..Faults::default()
+    })
+    .await;
     faulty.set(URI, "one");
     let world = World::start(&(server(&faulty.url()) + &watch("limits", &[URI], EAGER))).await;
     world.content(URI, "one").await;
     faulty.set(URI, "two");
     let after = world.content(URI, "two").await;
     assert_eq!(after["mode"], "Subscribe");
-    let detail = world.get(&format!("/api/v1/resources/{}", after["id"].as_str().unwrap())).await;
+    let detail = world
+        .get(&format!(
+            "/api/v1/resources/{}",
+            after["id"].as_str().unwrap()
+        ))
+        .await;
     let conditions = detail["conditions"].as_array().unwrap();
-    assert!(conditions.iter().any(|c| c["type"] == "DeliveryUnproven"), "{detail:#}");
+    assert!(
+        conditions.iter().any(|c| c["type"] == "DeliveryUnproven"),
+        "{detail:#}"
+    );
 }
 
 #[tokio::test]
@@ -55,7 +79,9 @@ async fn a_failed_read_keeps_the_old_value_and_marks_it_stale() {
         let before = world.content(URI, "one").await;
         faulty.fail_read(URI, Some(fault));
         faulty.change(URI, "two");
-        let stale = world.resource(&format!("stale after {named}"), URI, |r| r["stale"] == true).await;
+        let stale = world
+            .resource(&format!("stale after {named}"), URI, |r| r["stale"] == true)
+            .await;
         assert_eq!(stale["digest"], before["digest"], "{named}");
         assert!(!stale["reason"].is_null(), "{named}: {stale}");
         faulty.fail_read(URI, None);
@@ -67,7 +93,12 @@ async fn a_failed_read_keeps_the_old_value_and_marks_it_stale() {
 
 #[tokio::test]
 async fn one_swallowed_subscribe_delays_no_other() {
-    let faulty = FaultyServer::start_with(Faults { swallow_subscribe: Some(4), ..Faults::default() }).await;
+    let faulty = FaultyServer::start_with(Faults {
+        eras: Eras::Legacy,
+        swallow_subscribe: Some(4),
+        ..Faults::default()
+    })
+    .await;
     let uris: Vec<String> = (0..10).map(|n| format!("config://r/{n}")).collect();
     for uri in &uris {
         faulty.set(uri, "one");

@@ -17,17 +17,28 @@ async fn era(world: &World) -> Value {
 async fn memory_behind_mcp_proxy_in_both_eras() {
     for protocol in ["Legacy", "Modern", "Auto"] {
         let memory = Memory::start().await;
-        let manifests = server(&memory.url()).replace("limits:", &format!("protocol: {protocol}, limits:"))
+        let manifests = server(&memory.url())
+            .replace("limits:", &format!("protocol: {protocol}, limits:"))
             + &watch("graph", &["memory://knowledge-graph"], LAZY);
         let world = World::start(&manifests).await;
         let uri = "memory://knowledge-graph";
-        let before = world.resource("a first version", uri, |r| !r["digest"].is_null()).await;
+        let before = world
+            .resource("a first version", uri, |r| !r["digest"].is_null())
+            .await;
         assert_eq!(before["mode"], "Subscribe", "{before}");
         memory.create_entity("fencepost").await;
-        let after = world.resource("the changed version", uri, |r| r["digest"] != before["digest"]).await;
+        let after = world
+            .resource("the changed version", uri, |r| {
+                r["digest"] != before["digest"]
+            })
+            .await;
         let newest = &world.versions(&after).await[0];
         assert_eq!(newest["trigger"], "Notification", "{protocol}: {newest}");
-        let expected = if protocol == "Legacy" { "legacy" } else { "modern" };
+        let expected = if protocol == "Legacy" {
+            "legacy"
+        } else {
+            "modern"
+        };
         assert_eq!(era(&world).await["era"], expected, "{protocol}");
         world.ledger_holds().await;
     }
@@ -37,24 +48,42 @@ async fn memory_behind_mcp_proxy_in_both_eras() {
 #[tokio::test]
 async fn everything_over_http() {
     let mut everything = Everything::start(Edition::December2025).await;
-    let uri = "demo://resource/dynamic/text/1";
+    let uri = "test://static/resource/1";
     let world = World::start(&(server(&everything.url()) + &watch("one", &[uri], LAZY))).await;
-    let before = world.resource("a first version", uri, |r| !r["digest"].is_null()).await;
+    let before = world
+        .resource("a first version", uri, |r| !r["digest"].is_null())
+        .await;
     assert_eq!(era(&world).await["era"], "legacy");
     let notified = async || {
         let receipts = world.receipts(&before).await;
-        receipts.iter().any(|r| r["trigger"] == "Notification" && !r["outcome"].is_null())
+        receipts
+            .iter()
+            .any(|r| r["trigger"] == "Notification" && !r["outcome"].is_null())
     };
-    wait::until_value("a read that a notification caused", SOON, notified, |seen| *seen).await;
+    wait::until_value(
+        "a read that a notification caused",
+        SOON,
+        notified,
+        |seen| *seen,
+    )
+    .await;
 
     // It announces a lost session by 400 without an id; the next session is a new generation.
     everything.server.stop().await;
     everything.server.start_again().await;
     let after = world.resource("a new generation", uri, |r| {
-        r["generation"].as_i64() > before["generation"].as_i64() && r["state"] == "ACTIVE" && r["refresh"] == "IDLE"
+        r["generation"].as_i64() > before["generation"].as_i64()
+            && r["state"] == "ACTIVE"
+            && r["refresh"] == "IDLE"
     });
     let after = after.await;
-    assert!(world.receipts(&after).await.iter().any(|r| r["trigger"] == "Gap"));
+    assert!(
+        world
+            .receipts(&after)
+            .await
+            .iter()
+            .any(|r| r["trigger"] == "Gap")
+    );
     world.ledger_holds().await;
 }
 
@@ -70,9 +99,16 @@ async fn everything_over_stdio() {
     );
     let uri = "demo://resource/dynamic/text/1";
     let mut world = World::start(&(manifest + &watch("one", &[uri], LAZY))).await;
-    let resource = world.resource("a first version", uri, |r| !r["digest"].is_null()).await;
+    let resource = world
+        .resource("a first version", uri, |r| !r["digest"].is_null())
+        .await;
     assert_eq!(resource["mode"], "Subscribe");
-    assert!(era(&world).await["address"].as_str().unwrap().starts_with("stdio: "));
+    assert!(
+        era(&world).await["address"]
+            .as_str()
+            .unwrap()
+            .starts_with("stdio: ")
+    );
     assert!(world.fencepost.interrupt().await.success());
     world.fencepost.no_orphans().await;
 }
@@ -83,8 +119,13 @@ async fn python_modern_by_listen() {
     let python = PythonModern::start().await;
     let uri = "memo://notes/0";
     let world = World::start(&(server(&python.url()) + &watch("notes", &[uri], LAZY))).await;
-    let before = world.resource("a first version", uri, |r| !r["digest"].is_null()).await;
-    assert_eq!((&era(&world).await["era"], &before["mode"]), (&"modern".into(), &"Subscribe".into()));
+    let before = world
+        .resource("a first version", uri, |r| !r["digest"].is_null())
+        .await;
+    assert_eq!(
+        (&era(&world).await["era"], &before["mode"]),
+        (&"modern".into(), &"Subscribe".into())
+    );
     python.set(uri, "changed by the test").await;
     world.content(uri, "changed by the test").await;
     world.ledger_holds().await;
@@ -95,10 +136,19 @@ async fn python_legacy_declares_no_subscribe_and_is_polled() {
     let python = PythonModern::start().await;
     let uri = "memo://notes/1";
     let manifests = server(&python.url()).replace("limits:", "protocol: Legacy, limits:")
-        + &watch("notes", &[uri], "{mode: Auto, maxStaleness: 4s, pollInterval: 1s}");
+        + &watch(
+            "notes",
+            &[uri],
+            "{mode: Auto, maxStaleness: 4s, pollInterval: 1s}",
+        );
     let world = World::start(&manifests).await;
-    let before = world.resource("a first version", uri, |r| !r["digest"].is_null()).await;
-    assert_eq!((&era(&world).await["era"], &before["mode"]), (&"legacy".into(), &"Poll".into()));
+    let before = world
+        .resource("a first version", uri, |r| !r["digest"].is_null())
+        .await;
+    assert_eq!(
+        (&era(&world).await["era"], &before["mode"]),
+        (&"legacy".into(), &"Poll".into())
+    );
     python.set(uri, "changed by the test").await;
     world.content(uri, "changed by the test").await;
 }

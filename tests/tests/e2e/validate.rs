@@ -14,9 +14,13 @@ fn ten_broken_manifests_give_ten_useful_errors() {
         }
         seen += 1;
         let output = binary::run(["validate".as_ref(), path.as_os_str()]);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{}: {text}", path.display());
-        assert!(text.contains(path.file_name().unwrap().to_str().unwrap()) && text.contains("fix: "), "{text}");
+        assert!(
+            text.contains(path.file_name().unwrap().to_str().unwrap()) && text.contains("fix: "),
+            "{text}"
+        );
     }
     assert!(seen >= 10, "{seen} broken manifests");
 }
@@ -31,7 +35,12 @@ fn the_quickstart_is_valid_and_its_read_load_is_shown() {
 
 #[test]
 fn bad_usage_exits_with_2_and_bad_flags_are_named() {
-    for args in [&["validate"][..], &["dev", "x", "--listen", "nowhere"], &["dev"], &["frobnicate"]] {
+    for args in [
+        &["validate"][..],
+        &["dev", "x", "--listen", "nowhere"],
+        &["dev"],
+        &["frobnicate"],
+    ] {
         let output = binary::run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }
@@ -42,5 +51,8 @@ fn bad_usage_exits_with_2_and_bad_flags_are_named() {
     let output = binary::run(["migrate", "--database-url", url]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("127.0.0.1:1") && !text.contains("hunter2"), "{text}");
+    assert!(
+        text.contains("127.0.0.1:1") && !text.contains("hunter2"),
+        "{text}"
+    );
 }

@@ -23,7 +23,13 @@ impl World {
         std::fs::write(folder.path().join("manifests.yaml"), manifests).unwrap();
         let database = Database::fresh().await;
         let (fencepost, base) = serve(&folder, &database).await;
-        Self { folder, database, fencepost, base, http: reqwest::Client::builder().no_proxy().build().unwrap() }
+        Self {
+            folder,
+            database,
+            fencepost,
+            base,
+            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+        }
     }
 
     /// Starts it anew on the same manifests and database.
@@ -40,7 +46,11 @@ impl World {
     }
 
     pub async fn answer(&self, path: &str) -> reqwest::Response {
-        self.http.get(format!("{}{path}", self.base)).send().await.unwrap()
+        self.http
+            .get(format!("{}{path}", self.base))
+            .send()
+            .await
+            .unwrap()
     }
 
     pub async fn get(&self, path: &str) -> Value {
@@ -54,7 +64,12 @@ impl World {
     /// The resource of that URI, if the ledger has it.
     pub async fn find(&self, uri: &str) -> Option<Value> {
         let page = self.get("/api/v1/resources?limit=500").await;
-        page["items"].as_array().unwrap().iter().find(|r| r["uri"] == uri).cloned()
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|r| r["uri"] == uri)
+            .cloned()
     }
 
     /// Waits until the resource of that URI is as wanted.
@@ -68,8 +83,13 @@ impl World {
 
     /// Waits until its stored content is this text.
     pub async fn content(&self, uri: &str, text: &str) -> Value {
-        let resource = self.resource("a version", uri, |r| !r["digest"].is_null()).await;
-        let path = format!("/api/v1/resources/{}/content", resource["id"].as_str().unwrap());
+        let resource = self
+            .resource("a version", uri, |r| !r["digest"].is_null())
+            .await;
+        let path = format!(
+            "/api/v1/resources/{}/content",
+            resource["id"].as_str().unwrap()
+        );
         wait::until("the content", SOON, async || {
             let held = self.answer(&path).await.text().await.unwrap();
             if held == text { Ok(()) } else { Err(held) }
@@ -87,7 +107,10 @@ impl World {
     }
 
     async fn list(&self, resource: &Value, of: &str) -> Vec<Value> {
-        let path = format!("/api/v1/resources/{}/{of}?limit=500", resource["id"].as_str().unwrap());
+        let path = format!(
+            "/api/v1/resources/{}/{of}?limit=500",
+            resource["id"].as_str().unwrap()
+        );
         self.get(&path).await["items"].as_array().unwrap().clone()
     }
 
@@ -138,8 +161,15 @@ impl World {
 
 async fn serve(folder: &TempDir, database: &Database) -> (Fencepost, String) {
     let path = folder.path().to_str().unwrap();
-    let mut fencepost =
-        Fencepost::serving(["dev", path, "--database-url", &database.url, "--listen", "127.0.0.1:0"]).await;
+    let mut fencepost = Fencepost::serving([
+        "dev",
+        path,
+        "--database-url",
+        &database.url,
+        "--listen",
+        "127.0.0.1:0",
+    ])
+    .await;
     let base = fencepost.base_url().await;
     (fencepost, base)
 }

@@ -8,11 +8,11 @@ use fencepost_mcp::{EndReason, SessionEvent};
 use fencepost_store::Mode;
 
 use super::{
-    Connected, EndCause,
     super::{
         subscribe::Wanted,
         table::{Addressed, Slot},
     },
+    Connected, EndCause,
 };
 
 impl Connected {
@@ -48,7 +48,9 @@ impl Connected {
             Addressed::Below(slot) => (slot, "sub_resource"),
             Addressed::Nobody => {
                 // Counted without its name: it may be another tenant's.
-                self.context.metrics.notification(&self.server.name, "updated", "unknown_uri");
+                self.context
+                    .metrics
+                    .notification(&self.server.name, "updated", "unknown_uri");
                 return;
             }
         };
@@ -57,18 +59,26 @@ impl Connected {
             return;
         };
         if entry.desired.mode == RefreshMode::Poll {
-            self.context.metrics.notification(&self.server.name, "updated", "polled");
+            self.context
+                .metrics
+                .notification(&self.server.name, "updated", "polled");
             return;
         }
-        self.context.metrics.notification(&self.server.name, "updated", disposition);
+        self.context
+            .metrics
+            .notification(&self.server.name, "updated", disposition);
         self.context.marks.notification(entry.id, entry.generation);
         if !entry.delivery_proven {
             entry.delivery_proven = true;
-            self.flags.insert(entry.id, (entry.volatility.is_volatile(), true));
+            self.flags
+                .insert(entry.id, (entry.volatility.is_volatile(), true));
         }
         // A volatile resource changes with each read: it is read at its interval, not at each word.
         let window = if entry.volatility.is_volatile() {
-            entry.refresh.poll_interval.min(entry.refresh.max_staleness / 2)
+            entry
+                .refresh
+                .poll_interval
+                .min(entry.refresh.max_staleness / 2)
         } else {
             window
         };
@@ -110,7 +120,8 @@ impl Connected {
             .map(|(slot, _)| slot)
             .collect();
         for slot in missing {
-            self.table.pulse(slot, Trigger::TombstoneCheck, Duration::ZERO);
+            self.table
+                .pulse(slot, Trigger::TombstoneCheck, Duration::ZERO);
         }
     }
 }

@@ -135,7 +135,10 @@ impl Connected {
         let cause = match self.serve(&mut events, &mut spec, &lease_lost, &stop).await {
             Ok(cause) => cause,
             Err(error) => {
-                tracing::warn!(category = error.category(), "the ledger could not be written");
+                tracing::warn!(
+                    category = error.category(),
+                    "the ledger could not be written"
+                );
                 EndCause::DatabaseAway
             }
         };
@@ -165,7 +168,12 @@ impl Connected {
                 let server = Arc::clone(&self.server);
                 acquiring = Some(Box::pin(async move { server.limits.acquire().await }));
             }
-            let timer = self.table.next_timer().into_iter().chain(self.reopen_at).min();
+            let timer = self
+                .table
+                .next_timer()
+                .into_iter()
+                .chain(self.reopen_at)
+                .min();
             tokio::select! {
                 () = stop.cancelled() => return Ok(EndCause::Stopped),
                 () = lease_lost.cancelled() => return Ok(EndCause::LeaseLost),

@@ -9,12 +9,12 @@ use fencepost_store::{Mode, ResourceSpec, StoreError};
 use tokio::time::Instant;
 
 use super::{
-    CHUNK, Connected, REOPEN_AGAIN,
     super::{
         subscribe::{self, Closing, Wanted, Watched},
         supervisor::SessionSpec,
         table::{Entry, Slot, refresh_of},
     },
+    CHUNK, Connected, REOPEN_AGAIN,
 };
 use crate::desired::DesiredResource;
 
@@ -69,12 +69,10 @@ impl Connected {
             for entry in &entries {
                 self.context.live.resource(entry.id);
             }
-            let task = subscribe::unsubscribe(
-                self.client.clone(),
-                self.context.store.clone(),
-                closing,
-            );
-            self.tasks.spawn(self.ended.clone().run_until_cancelled_owned(task));
+            let task =
+                subscribe::unsubscribe(self.client.clone(), self.context.store.clone(), closing);
+            self.tasks
+                .spawn(self.ended.clone().run_until_cancelled_owned(task));
         }
         Ok(())
     }
@@ -91,12 +89,18 @@ impl Connected {
         self.tasks.close();
         // Reads in flight settle as STALE_AFTER_CLOSE when answered; the rest is given up.
         let patience = Duration::from_secs(5);
-        if tokio::time::timeout(patience, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(patience, self.tasks.wait())
+            .await
+            .is_err()
+        {
             tracing::debug!("some reads and unsubscribes were given up");
         }
     }
 
-    pub(super) async fn update(&mut self, updated: Vec<(Slot, DesiredResource)>) -> Result<(), StoreError> {
+    pub(super) async fn update(
+        &mut self,
+        updated: Vec<(Slot, DesiredResource)>,
+    ) -> Result<(), StoreError> {
         for chunk in updated.chunks(CHUNK) {
             let specs: Vec<ResourceSpec> = chunk
                 .iter()
@@ -142,7 +146,14 @@ impl Connected {
                 .iter()
                 .map(|resource| {
                     let subscribes = offers && resource.mode != RefreshMode::Poll;
-                    spec_row(resource, if subscribes { Mode::Subscribe } else { Mode::Poll })
+                    spec_row(
+                        resource,
+                        if subscribes {
+                            Mode::Subscribe
+                        } else {
+                            Mode::Poll
+                        },
+                    )
                 })
                 .collect();
             let rows = self.context.store.put_resources(&self.key, &specs).await?;
@@ -155,9 +166,8 @@ impl Connected {
                     self.reopen_at.get_or_insert(Instant::now() + REOPEN_AGAIN);
                     continue;
                 };
-                let subscribes = resource.mode != RefreshMode::Poll
-                    && self.table.len() < limit
-                    && offers;
+                let subscribes =
+                    resource.mode != RefreshMode::Poll && self.table.len() < limit && offers;
                 let slot = self.table.insert(Entry::new(
                     row.id,
                     generation,
@@ -188,7 +198,8 @@ impl Connected {
             return;
         }
         let task = subscribe::subscribe(self.client.clone(), wanted, self.watched.0.clone());
-        self.tasks.spawn(self.ended.clone().run_until_cancelled_owned(task));
+        self.tasks
+            .spawn(self.ended.clone().run_until_cancelled_owned(task));
     }
 
     pub(super) async fn on_watched(&mut self, first: Watched) -> Result<(), StoreError> {
@@ -246,7 +257,11 @@ impl Connected {
                 }
                 entry.mode = mode;
                 entry.active = true;
-                let trigger = if entry.has_version { Trigger::Gap } else { Trigger::Baseline };
+                let trigger = if entry.has_version {
+                    Trigger::Gap
+                } else {
+                    Trigger::Baseline
+                };
                 self.table.pulse(slot, trigger, Duration::ZERO);
                 self.context.live.resource(id);
             }

@@ -6,12 +6,12 @@ use fencepost_ledger::{Presence, Trigger, Verdict};
 use fencepost_store::{Mode, StoreError, TombstoneVerdict};
 
 use super::{
-    Connected, EndCause, HOLD, READ_AGAIN, REPEAT_WITHIN,
     super::{
         limits::ReadPermit,
         read::{self, ReadDone, ReadJob, ReadResult},
         table::Slot,
     },
+    Connected, EndCause, HOLD, READ_AGAIN, REPEAT_WITHIN,
 };
 
 impl Connected {
@@ -41,7 +41,8 @@ impl Connected {
             // The loop is gone only when the session has ended, whose end settles the read.
             let _ = done.send(read).await;
         };
-        self.tasks.spawn(self.ended.clone().run_until_cancelled_owned(task));
+        self.tasks
+            .spawn(self.ended.clone().run_until_cancelled_owned(task));
     }
 
     pub(super) async fn on_done(&mut self, done: ReadDone) -> Result<Option<EndCause>, StoreError> {
@@ -57,7 +58,9 @@ impl Connected {
                 if let Some(pause) = retry_after {
                     self.server.limits.pause(pause);
                 }
-                self.context.metrics.read_settled(&name, done.trigger, verdict, reason);
+                self.context
+                    .metrics
+                    .read_settled(&name, done.trigger, verdict, reason);
                 self.context.live.resource(done.resource);
                 if unauthorized {
                     return Ok(Some(EndCause::Unauthorized));
@@ -122,7 +125,9 @@ impl Connected {
         };
         let (convergence, step) = entry.coalescer.answered(now, window);
         if let Some(convergence) = convergence {
-            self.context.metrics.converged(&self.server.name, convergence);
+            self.context
+                .metrics
+                .converged(&self.server.name, convergence);
         }
         self.table.take(slot, step);
     }
