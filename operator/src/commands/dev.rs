@@ -74,17 +74,16 @@ pub async fn run(args: DevArgs) -> Result<(), DevError> {
         return Err(DevError::Open(args.listen));
     }
     let shutdown = shutdown_signal();
-    let (url, embedded) = match args.database_url.clone() {
-        Some(url) => (url, None),
-        None => {
-            say("starting the embedded Postgres");
-            let config = EmbeddedConfig {
-                data_dir: args.data_dir.clone(),
-                name: "dev".to_owned(),
-            };
-            let embedded = Embedded::start(config, |progress| say(progress)).await?;
-            (embedded.url().to_owned(), Some(embedded))
-        }
+    let (url, embedded) = if let Some(url) = args.database_url.clone() {
+        (url, None)
+    } else {
+        say("starting the embedded Postgres");
+        let config = EmbeddedConfig {
+            data_dir: args.data_dir.clone(),
+            name: "dev".to_owned(),
+        };
+        let embedded = Embedded::start(config, say).await?;
+        (embedded.url().to_owned(), Some(embedded))
     };
     let ran = with_database(&args, url, embedded.is_some(), shutdown).await;
     if let Some(embedded) = embedded {

@@ -282,19 +282,15 @@ fn declared(name: &ObjectName, spec: &WatchedResourceSpec) -> DeclaredWatch {
         )
     };
     let (stage, percent) = match &spec.rollout {
-        None => (RolloutStage::Full, 100),
         Some(Rollout {
             stage: RolloutStage::Shadow,
             ..
         }) => (RolloutStage::Shadow, 0),
         Some(Rollout {
-            stage: RolloutStage::Full,
-            ..
-        }) => (RolloutStage::Full, 100),
-        Some(Rollout {
             stage: RolloutStage::Canary,
             percent,
         }) => (RolloutStage::Canary, percent.unwrap_or(0).into()),
+        None | Some(Rollout { .. }) => (RolloutStage::Full, 100),
     };
     DeclaredWatch {
         server: named(&spec.server_ref),

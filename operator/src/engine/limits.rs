@@ -16,7 +16,7 @@ use tokio::{
 };
 
 /// A server that says "later" is left alone for at most so long at a time.
-const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 
 /// The limits of one server.
 pub struct ServerLimits {

@@ -30,11 +30,11 @@ const CONNECT_AGAIN: Backoff = Backoff {
     cap: Duration::from_secs(15),
 };
 /// A session that lasted so long starts the backoff anew.
-const LASTED: Duration = Duration::from_secs(60);
+const LASTED: Duration = Duration::from_mins(1);
 /// How long a client may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// How long an answer to "later" is believed.
-const LONGEST_LATER: Duration = Duration::from_secs(600);
+const LONGEST_LATER: Duration = Duration::from_mins(10);
 
 /// One (server, subject) and what it is to watch.
 pub struct SessionTask {

@@ -1,16 +1,16 @@
 //! What the pages load: stylesheet, favicon and the wasm bundle, addressed by their digests.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use axum::{
     body::Bytes,
-    extract::Path,
     http::{
         HeaderMap, HeaderValue, StatusCode,
         header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
 };
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use fencepost_dashboard::{FAVICON, STYLESHEET, shell::Assets};
 use rust_embed::RustEmbed;
 use sha2::{Digest, Sha256};
@@ -77,11 +77,7 @@ impl Bundle {
         bytes: Bytes,
     ) -> String {
         let digest = Sha256::digest(&bytes);
-        let short: String = digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let short = URL_SAFE_NO_PAD.encode(&digest[..9]);
         let name = format!("{stem}-{short}.{extension}");
         let etag = HeaderValue::try_from(format!("\"{short}\""))
             .unwrap_or(HeaderValue::from_static("\"-\""));
@@ -97,8 +93,8 @@ impl Bundle {
     }
 }
 
-pub async fn serve(bundle: Arc<Bundle>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    let Some(asset) = bundle.assets.get(&name) else {
+pub fn serve(bundle: &Bundle, name: &str, headers: &HeaderMap) -> Response {
+    let Some(asset) = bundle.assets.get(name) else {
         // Another build's name: the page that asks for it is older than this binary.
         return (
             StatusCode::NOT_FOUND,

@@ -10,7 +10,7 @@ mod pages;
 use std::sync::Arc;
 
 use any_spawner::Executor;
-use axum::{Router, routing::get};
+use axum::{Router, extract::Path, http::HeaderMap, routing::get};
 use fencepost_dashboard::{Base, shell::ROUTES, source::Source};
 use tower_http::compression::CompressionLayer;
 
@@ -29,7 +29,11 @@ pub fn router(source: Arc<dyn Source>) -> Router {
     router
         .route(
             "/assets/{name}",
-            get(move |path, headers| assets::serve(bundle, path, headers)),
+            get(
+                move |Path(name): Path<String>, headers: HeaderMap| async move {
+                    assets::serve(&bundle, &name, &headers)
+                },
+            ),
         )
         .fallback(pages.handler())
         .layer(CompressionLayer::new())

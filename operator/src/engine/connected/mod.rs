@@ -58,7 +58,7 @@ pub enum EndCause {
     Server(EndReason),
     /// The credential was refused.
     Unauthorized,
-    /// A generation stayed UNSUBSCRIBE_UNKNOWN while its resource is wanted again.
+    /// A generation stayed `UNSUBSCRIBE_UNKNOWN` while its resource is wanted again.
     Reconcile,
     DatabaseAway,
 }
