@@ -5,6 +5,8 @@ use fencepost_ledger::{Body, Entry, content};
 use fencepost_mcp::{ReadAnswer, RequestError};
 use fencepost_store::AnswerBody;
 
+use super::untrusted;
+
 /// MIME type of the bytes kept for a read with several entries.
 const SEVERAL_ENTRIES: &str = "application/json";
 
@@ -40,7 +42,7 @@ pub fn content(answer: ReadAnswer, rules: &ContentRules, server_version: &str) -
     Evaluated {
         body: AnswerBody::Content {
             digest,
-            mime_type,
+            mime_type: mime_type.map(|mime| untrusted::text(&mime, untrusted::MAX_WORD_CHARS)),
             size: bytes.len() as u64,
             bytes: rules.store.then_some(bytes),
             server_version: server_version.to_owned(),
@@ -100,7 +102,10 @@ pub fn failure(error: &RequestError) -> Evaluated {
     Evaluated {
         body,
         reason: Some(error.reason()),
-        detail: Some(error.to_string()),
+        detail: Some(untrusted::text(
+            &error.to_string(),
+            untrusted::MAX_DETAIL_CHARS,
+        )),
     }
 }
 

@@ -16,6 +16,7 @@ mod session;
 mod subscribe;
 mod supervisor;
 mod table;
+mod untrusted;
 
 pub use supervisor::Supervisor;
 

@@ -10,7 +10,7 @@ use fencepost_ledger::{
     backoff::Backoff,
 };
 use fencepost_mcp::{RequestError, Session};
-use fencepost_store::{IssueError, IssueRead, ReadAnswer, Store};
+use fencepost_store::{AnswerBody, IssueError, IssueRead, ReadAnswer, Store, StoreError};
 use uuid::Uuid;
 
 use super::{
@@ -18,12 +18,16 @@ use super::{
     limits::ReadPermit,
     table::Slot,
 };
+use crate::metrics::Metrics;
 
 /// Between tries to settle an answer while the database is away.
 const SETTLE_AGAIN: Backoff = Backoff {
     first: Duration::from_millis(100),
     cap: Duration::from_secs(5),
 };
+
+/// Reason of a receipt whose answer the ledger would not take.
+const LEDGER_REFUSED: &str = "LEDGER_REFUSED";
 
 /// A read whose turn has come.
 pub struct ReadJob {
@@ -63,7 +67,7 @@ pub enum ReadResult {
 }
 
 /// Runs one read to its receipt.
-pub async fn run(store: &Store, client: &Session, job: ReadJob) -> ReadDone {
+pub async fn run(store: &Store, metrics: &Metrics, client: &Session, job: ReadJob) -> ReadDone {
     let done = |result| ReadDone {
         slot: job.slot,
         resource: job.resource,
@@ -85,6 +89,7 @@ pub async fn run(store: &Store, client: &Session, job: ReadJob) -> ReadDone {
         Ok(issued) => issued,
         Err(IssueError::Refused(refusal)) => return done(ReadResult::NotIssued(refusal)),
         Err(IssueError::Store(error)) => {
+            count_fence(metrics, &error);
             tracing::warn!(category = error.category(), "a read was not issued");
             return done(ReadResult::StoreAway);
         }
@@ -120,7 +125,7 @@ pub async fn run(store: &Store, client: &Session, job: ReadJob) -> ReadDone {
         reason: reason.map(str::to_owned),
         detail,
     };
-    let verdict = settle(store, answer).await;
+    let verdict = settle(store, metrics, answer).await;
     done(ReadResult::Settled {
         verdict,
         reason,
@@ -131,21 +136,47 @@ pub async fn run(store: &Store, client: &Session, job: ReadJob) -> ReadDone {
 }
 
 /// Settles the answer, however long the database is away: giving up would lose a receipt, and the
-/// session's end, which cancels this, writes it instead.
-async fn settle(store: &Store, answer: ReadAnswer) -> Verdict {
+/// session's end, which cancels this, writes it instead. An answer that the ledger refuses for what it
+/// is settles as failed, so that its read has a receipt all the same.
+async fn settle(store: &Store, metrics: &Metrics, mut answer: ReadAnswer) -> Verdict {
     let mut attempt = 0;
     loop {
-        match store.accept_resource_version(answer.clone()).await {
+        let error = match store.accept_resource_version(answer.clone()).await {
             Ok(settled) => return settled.verdict,
-            Err(error) => {
-                attempt += 1;
-                tracing::warn!(
-                    category = error.category(),
-                    attempt,
-                    "an answer was not settled"
-                );
+            Err(error) => error,
+        };
+        count_fence(metrics, &error);
+        attempt += 1;
+        tracing::warn!(
+            category = error.category(),
+            attempt,
+            "an answer was not settled"
+        );
+        match error {
+            StoreError::Unavailable(_) | StoreError::Conflict(_) => {
                 tokio::time::sleep(SETTLE_AGAIN.delay(attempt, rand::random())).await;
             }
+            StoreError::Fence { .. } | StoreError::Refused(_) | StoreError::Corrupt { .. } => {
+                if answer.reason.as_deref() == Some(LEDGER_REFUSED) {
+                    return Verdict::Failed;
+                }
+                answer.body = AnswerBody::Failed;
+                answer.reason = Some(LEDGER_REFUSED.to_owned());
+                answer.detail = Some(error.to_string());
+            }
         }
+    }
+}
+
+/// A fence that the database had to hold means that something before it did not: an invariant's violation.
+fn count_fence(metrics: &Metrics, error: &StoreError) {
+    if let StoreError::Fence { code, .. } = error {
+        metrics.invariant_violation(match code.as_str() {
+            "FP001" => "counter_fell",
+            "FP002" => "closed_generation_changed",
+            "FP003" => "closed_generation_reopened",
+            "FP004" => "receipt_changed",
+            _ => "constraint",
+        });
     }
 }

@@ -21,6 +21,7 @@ use super::{
     credentials::SubjectCredential,
     lease::LEASE_TTL,
     supervisor::{ServerRuntime, SessionSpec},
+    untrusted,
 };
 use crate::desired::{Endpoint, ObjectKey};
 
@@ -232,7 +233,7 @@ impl SessionTask {
             }) => (*later).min(LONGEST_LATER),
             _ => CONNECT_AGAIN.delay(attempt, rand::random()),
         };
-        let message = crate::sentence::chain(error);
+        let message = untrusted::text(&crate::sentence::chain(error), untrusted::MAX_DETAIL_CHARS);
         tracing::warn!(
             server = %self.server.name,
             subject = %self.subject.name,
@@ -265,17 +266,21 @@ impl SessionTask {
     /// Writes the capability receipt. A cause when the session must not begin.
     async fn record(&self, key: SessionKey, client: &Session) -> Option<EndCause> {
         let receipt = client.receipt();
+        let word = |said: &str| untrusted::text(said, untrusted::MAX_WORD_CHARS);
+        let (name, version) = (word(&receipt.server_name), word(&receipt.server_version));
+        let protocol_version = word(&receipt.protocol_version);
+        let capabilities = untrusted::declaration(&receipt.capabilities);
         let row = SessionReceipt {
             era: receipt.era.as_str().to_owned(),
-            protocol_version: receipt.protocol_version.clone(),
-            server_version: format!("{}/{}", receipt.server_name, receipt.server_version),
+            protocol_version: protocol_version.clone(),
+            server_version: format!("{name}/{version}"),
             receipt: serde_json::json!({
                 "era": receipt.era.as_str(),
-                "protocolVersion": receipt.protocol_version,
-                "serverName": receipt.server_name,
-                "serverVersion": receipt.server_version,
-                "capabilities": receipt.capabilities,
-                "extensions": receipt.extensions,
+                "protocolVersion": protocol_version,
+                "serverName": name,
+                "serverVersion": version,
+                "capabilities": capabilities,
+                "extensions": untrusted::declaration(&receipt.extensions),
             }),
             digest: receipt.digest,
         };
@@ -287,9 +292,9 @@ impl SessionTask {
         self.publish(ServerStatus::Well {
             era: row.era,
             protocol_version: row.protocol_version,
-            server_name: receipt.server_name.clone(),
-            server_version: receipt.server_version.clone(),
-            capabilities: receipt.capabilities.clone(),
+            server_name: name,
+            server_version: version,
+            capabilities,
             subscribe: receipt.subscribe,
         })
         .await;

@@ -5,6 +5,7 @@ mod content;
 mod crash;
 mod delivery;
 mod fences;
+mod field_cases;
 mod gaps;
 mod manifests;
 mod misbehaving;

@@ -25,6 +25,7 @@ use super::{
     subscribe::Watched,
     supervisor::{ServerRuntime, SessionSpec},
     table::Table,
+    untrusted,
 };
 
 /// Rows a statement at most: keeps a statement's arrays within a few hundred KiB.
@@ -95,6 +96,8 @@ pub struct Connected {
     reopen_at: Option<Instant>,
     reopen_tries: u32,
     flags: HashMap<ResourceId, (bool, bool)>,
+    /// It was said that tombstones are held; said again only after one was confirmed.
+    told_of_hold: bool,
 }
 
 impl Connected {
@@ -105,7 +108,12 @@ impl Connected {
         client: Session,
     ) -> Self {
         let receipt = client.receipt();
-        let server_version = format!("{}/{}", receipt.server_name, receipt.server_version);
+        let word = |said: &str| untrusted::text(said, untrusted::MAX_WORD_CHARS);
+        let server_version = format!(
+            "{}/{}",
+            word(&receipt.server_name),
+            word(&receipt.server_version)
+        );
         Self {
             context,
             key,
@@ -121,6 +129,7 @@ impl Connected {
             reopen_at: None,
             reopen_tries: 0,
             flags: HashMap::new(),
+            told_of_hold: false,
         }
     }
 

@@ -33,11 +33,14 @@ impl Connected {
             server_version: Arc::clone(&self.server_version),
             permit,
         };
-        let store = self.context.store.clone();
+        let (store, metrics) = (
+            self.context.store.clone(),
+            Arc::clone(&self.context.metrics),
+        );
         let client = self.client.clone();
         let done = self.done.0.clone();
         let task = async move {
-            let read = read::run(&store, &client, job).await;
+            let read = read::run(&store, &metrics, &client, job).await;
             // The loop is gone only when the session has ended, whose end settles the read.
             let _ = done.send(read).await;
         };
@@ -197,13 +200,16 @@ impl Connected {
         let verdicts = self.context.store.confirm_tombstones(&[item], HOLD).await?;
         match verdicts.first() {
             Some(TombstoneVerdict::Confirmed) => {
+                self.told_of_hold = false;
                 self.context.live.resource(item.0);
                 // Its generation is closed; the next one watches for its return.
                 if let Some(entry) = self.table.remove(slot) {
                     self.open(vec![entry.desired]).await?;
                 }
             }
+            Some(TombstoneVerdict::Held) if self.told_of_hold => {}
             Some(TombstoneVerdict::Held) => {
+                self.told_of_hold = true;
                 tracing::warn!(server = %self.server.name, "tombstones are held: too many resources vanished at once");
             }
             Some(TombstoneVerdict::NotYet | TombstoneVerdict::Refused) | None => {}
