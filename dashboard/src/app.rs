@@ -78,6 +78,10 @@ fn Mark() -> impl IntoView {
 
 #[component]
 fn NoSuchPage() -> impl IntoView {
+    #[cfg(feature = "ssr")]
+    if let Some(status) = use_context::<crate::shell::Status>() {
+        status.set(404);
+    }
     let base = Base::here();
     view! {
         <Title text="No such page" />

@@ -98,6 +98,7 @@ impl Difference {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::format_collect, clippy::float_cmp)]
     use super::*;
 
     #[test]

@@ -85,7 +85,7 @@ impl Picture {
             let end = read.finished_at.map_or(1.0, |at| axis.clamped(at)).max(start + NARROWEST).min(1.0);
             let start = start.min(end - NARROWEST);
             let free = ends.iter().position(|taken| *taken <= start);
-            let lane = free.unwrap_or_else(|| if ends.len() < MOST_LANES { ends.len() } else { MOST_LANES - 1 });
+            let lane = free.unwrap_or(ends.len().min(MOST_LANES - 1));
             if lane == ends.len() {
                 ends.push(end);
             } else {

@@ -3,6 +3,8 @@
 //! In: the shapes of `fencepost-views`, from a [`source::Source`] on the server and from the JSON API in
 //! the browser. Out: HTML that is useful before and without wasm. What a server or manifest said
 //! is shown as text only, and no address outside the base path is ever asked.
+// A component's properties are its own; a page's answer is as large as what is wrong with it.
+#![allow(clippy::needless_pass_by_value, clippy::result_large_err)]
 #![recursion_limit = "256"]
 
 #[cfg(not(any(feature = "ssr", feature = "hydrate")))]

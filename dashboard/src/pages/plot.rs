@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 use leptos_chartistry::{
-    AspectRatio, Chart, Colour, IntoInner as _, Line, Padding, Series, Stack, TickLabels, Tooltip, TooltipPlacement,
+    AspectRatio, Chart, Colour, Interpolation, IntoInner as _, Line, Padding, Series, Stack, TickLabels, Tooltip, TooltipPlacement,
     TooltipSortBy, XGuideLine,
 };
 
@@ -95,7 +95,8 @@ impl Plan {
             Height::Decades => (0..=5)
                 .map(|decade| {
                     let value = 10_f64.powi(decade - 2);
-                    (f64::from(decade) / 5.0, (self.write)(value))
+                    let written = if value < 1.0 { format!("{:.0} ms", value * 1e3) } else { format!("{value:.0} s") };
+                    (f64::from(decade) / 5.0, written)
                 })
                 .collect(),
         }
@@ -114,8 +115,7 @@ fn round_up(value: f64) -> f64 {
 /// Five moments along the bottom.
 fn moments(from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<(f64, String)> {
     let format = match (to - from).num_hours() {
-        0..=1 => "%H:%M",
-        2..=47 => "%H:%M",
+        0..=47 => "%H:%M",
         _ => "%-d %b",
     };
     (0..=4).map(|quarter| (f64::from(quarter) / 4.0, (from + (to - from) * quarter / 4).format(format).to_string())).collect()
@@ -162,7 +162,7 @@ pub fn Plot(plan: Plan, #[prop(into)] window: Signal<Window>) -> impl IntoView {
         moments(from, to)
             .into_iter()
             .map(|(share, text)| {
-                let anchor = if share == 0.0 { "start" } else if share == 1.0 { "end" } else { "middle" };
+                let anchor = if share < 0.01 { "start" } else if share > 0.99 { "end" } else { "middle" };
                 view! { <text class="tick" x=format!("{:.2}%", share * 100.0) y="100%" dy="18" text-anchor=anchor>{text}</text> }
             })
             .collect_view()
@@ -184,7 +184,6 @@ pub fn Plot(plan: Plan, #[prop(into)] window: Signal<Window>) -> impl IntoView {
         .enumerate()
         .rev()
         .map(|(line, name)| {
-            let latest = latest.clone();
             view! {
                 <li class=format!("series-{}", line + 1)>
                     <svg viewBox="0 0 14 10" width="14" height="10" aria-hidden="true">
@@ -281,6 +280,8 @@ fn Interactive(plan: Plan, window: Signal<Window>, bounds: Memo<(f64, f64)>) -> 
         })
         .with_name(name)
         .with_width(1.5)
+        // Straight: the chart crate's curves overshoot between samples, and two samples of one moment break them.
+        .with_interpolation(Interpolation::Linear)
         // A key, not a colour: the stylesheet maps it to the theme's series.
         .with_colour(Colour::from_rgb(0, 0, u8::try_from(index + 1).unwrap_or(u8::MAX)))
     };
@@ -341,6 +342,7 @@ fn closed(rows: &[Row]) -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::float_cmp)]
     use super::*;
 
     #[test]

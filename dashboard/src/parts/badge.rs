@@ -27,9 +27,9 @@ impl Tone {
 }
 
 /// The tone of a resource's state word.
-pub fn state_tone(state: &str, stale: bool) -> Tone {
+pub fn state_tone(state: &str, is_stale: bool) -> Tone {
     match state {
-        "ACTIVE" if stale => Tone::Warn,
+        "ACTIVE" if is_stale => Tone::Warn,
         "ACTIVE" => Tone::Good,
         "DISCOVERED" | "SUBSCRIBING" | "UNSUBSCRIBING" => Tone::Busy,
         "TOMBSTONE_PENDING" | "UNSUBSCRIBE_UNKNOWN" => Tone::Warn,

@@ -12,6 +12,7 @@ mod sdk_examples;
 mod server;
 
 pub use everything::{Edition, Everything, everything_stdio};
+pub use install::node as node_folder;
 pub use legacy_client::LegacyClient;
 pub use memory::Memory;
 pub use python::PythonModern;

@@ -12,6 +12,7 @@ pub const SOON: Duration = Duration::from_secs(30);
 pub struct World {
     folder: TempDir,
     database: Database,
+    port: u16,
     pub fencepost: Fencepost,
     pub base: String,
     http: reqwest::Client,
@@ -19,13 +20,19 @@ pub struct World {
 
 impl World {
     pub async fn start(manifests: &str) -> Self {
+        Self::start_on(manifests, 0).await
+    }
+
+    /// On a port that it comes back to when it is started again.
+    pub async fn start_on(manifests: &str, port: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("manifests.yaml"), manifests).unwrap();
         let database = Database::fresh().await;
-        let (fencepost, base) = serve(&folder, &database).await;
+        let (fencepost, base) = serve(&folder, &database, port).await;
         Self {
             folder,
             database,
+            port,
             fencepost,
             base,
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
@@ -34,7 +41,7 @@ impl World {
 
     /// Starts it anew on the same manifests and database.
     pub async fn start_again(&mut self) {
-        (self.fencepost, self.base) = serve(&self.folder, &self.database).await;
+        (self.fencepost, self.base) = serve(&self.folder, &self.database, self.port).await;
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -159,7 +166,8 @@ impl World {
     }
 }
 
-async fn serve(folder: &TempDir, database: &Database) -> (Fencepost, String) {
+async fn serve(folder: &TempDir, database: &Database, port: u16) -> (Fencepost, String) {
+    let listen = format!("127.0.0.1:{port}");
     let path = folder.path().to_str().unwrap();
     let mut fencepost = Fencepost::serving([
         "dev",
@@ -167,7 +175,7 @@ async fn serve(folder: &TempDir, database: &Database) -> (Fencepost, String) {
         "--database-url",
         &database.url,
         "--listen",
-        "127.0.0.1:0",
+        &listen,
     ])
     .await;
     let base = fencepost.base_url().await;
