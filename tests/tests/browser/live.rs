@@ -16,32 +16,62 @@ const URI: &str = "config://limits";
 async fn a_change_shows_on_the_open_page_and_a_cut_is_mended() {
     let faulty = FaultyServer::start().await;
     faulty.set(URI, "one");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut world = World::start_on(&[server(&faulty.url()), watch("limits", &[URI], LAZY)].concat(), port).await;
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let mut world = World::start_on(
+        &[server(&faulty.url()), watch("limits", &[URI], LAZY)].concat(),
+        port,
+    )
+    .await;
     let before = world.content(URI, "one").await;
     let chromium = Chromium::start().await;
     // Another time zone and locale than the server's: hydration must not care.
-    chromium.devtools("Emulation.setTimezoneOverride", json!({"timezoneId": "Asia/Kolkata"})).await;
-    chromium.open_live(&format!("{}/resources/{}", world.base, before["id"].as_str().unwrap())).await;
+    chromium
+        .devtools(
+            "Emulation.setTimezoneOverride",
+            json!({"timezoneId": "Asia/Kolkata"}),
+        )
+        .await;
+    chromium
+        .open_live(&format!(
+            "{}/resources/{}",
+            world.base,
+            before["id"].as_str().unwrap()
+        ))
+        .await;
     chromium.eval("window.never_reloaded = true").await;
 
     faulty.change(URI, "two");
     let after = world.content(URI, "two").await;
     let digest = after["digest"].as_str().unwrap()[7..15].to_owned();
     let shown = "return document.body.innerText";
-    chromium.until("the new digest", shown, |text| text.as_str().unwrap().contains(&digest)).await;
+    chromium
+        .until("the new digest", shown, |text| {
+            text.as_str().unwrap().contains(&digest)
+        })
+        .await;
 
     assert!(world.fencepost.terminate().await.success());
-    chromium.until("that it is not live", shown, |text| {
-        let text = text.as_str().unwrap();
-        text.contains("reconnecting") || text.contains("stale since") || text.contains("polling")
-    })
-    .await;
+    chromium
+        .until("that it is not live", shown, |text| {
+            let text = text.as_str().unwrap();
+            text.contains("reconnecting")
+                || text.contains("stale since")
+                || text.contains("polling")
+        })
+        .await;
     faulty.set(URI, "three");
     world.start_again().await;
     let after = world.content(URI, "three").await;
     let digest = after["digest"].as_str().unwrap()[7..15].to_owned();
-    chromium.until("live again and current", shown, |text| text.as_str().unwrap().contains(&digest)).await;
+    chromium
+        .until("live again and current", shown, |text| {
+            text.as_str().unwrap().contains(&digest)
+        })
+        .await;
     assert_eq!(chromium.eval("return window.never_reloaded").await, true);
     let errors: Vec<String> = chromium
         .console_errors()
@@ -60,7 +90,8 @@ async fn markup_in_uri_and_content_stays_text() {
     let uri = "docs:///<img src=x onerror=window.owned=1>";
     let text = "</script><script>window.owned=1</script>\n<img src=x onerror=window.owned=1>\n";
     faulty.set_typed(uri, "text/html", text);
-    let world = World::start(&[server(&faulty.url()), watch("hostile", &[uri], LAZY)].concat()).await;
+    let world =
+        World::start(&[server(&faulty.url()), watch("hostile", &[uri], LAZY)].concat()).await;
     world.content(uri, text).await;
     let newer = format!("{text}<b onclick=window.owned=1>changed</b>\n");
     faulty.set_typed(uri, "text/html", &newer);
@@ -68,17 +99,35 @@ async fn markup_in_uri_and_content_stays_text() {
     let resource = world.content(uri, &newer).await;
     let id = resource["id"].as_str().unwrap();
     let chromium = Chromium::start().await;
-    for path in [format!("/resources/{id}"), "/resources".to_owned(), "/".to_owned(), format!("/api/v1/resources/{id}/content")] {
+    for path in [
+        format!("/resources/{id}"),
+        "/resources".to_owned(),
+        "/".to_owned(),
+        format!("/api/v1/resources/{id}/content"),
+    ] {
         chromium.open(&format!("{}{path}", world.base)).await;
         fencepost_tests::wait::stays("nothing of it runs", Duration::from_secs(1), async || {
             let owned = chromium.eval("return window.owned ?? null").await;
-            let images = chromium.eval("return [...document.images].filter(i => i.getAttribute('src') === 'x').length").await;
+            let images = chromium
+                .eval(
+                    "return [...document.images].filter(i => i.getAttribute('src') === 'x').length",
+                )
+                .await;
             let served_raw = path.ends_with("/content");
-            if owned.is_null() && (served_raw || images == 0) { Ok(()) } else { Err((path.clone(), owned, images)) }
+            if owned.is_null() && (served_raw || images == 0) {
+                Ok(())
+            } else {
+                Err((path.clone(), owned, images))
+            }
         })
         .await;
     }
-    chromium.open_live(&format!("{}/resources/{id}", world.base)).await;
-    assert!(chromium.text().await.contains(uri), "the URI is not shown as it is");
+    chromium
+        .open_live(&format!("{}/resources/{id}", world.base))
+        .await;
+    assert!(
+        chromium.text().await.contains(uri),
+        "the URI is not shown as it is"
+    );
     chromium.end().await;
 }

@@ -6,5 +6,8 @@ mod live;
 mod pages;
 mod without;
 #[path = "../e2e/world.rs"]
-#[allow(dead_code, reason = "shared with the end-to-end tests, which use more of it")]
+#[allow(
+    dead_code,
+    reason = "shared with the end-to-end tests, which use more of it"
+)]
 mod world;

@@ -1,6 +1,9 @@
 //! Every page, wide and narrow, dark and light, over an empty, a quiet and a broken ledger.
 
-use fencepost_tests::{faulty::{FaultyServer, ReadFault}, receiver::{Answer, Receiver}};
+use fencepost_tests::{
+    faulty::{FaultyServer, ReadFault},
+    receiver::{Answer, Receiver},
+};
 
 use crate::{
     chromium::{Chromium, artifacts},
@@ -17,14 +20,38 @@ async fn look(world: &World, ledger: &str, pages: &[(&str, String)]) {
             for (name, path) in pages {
                 let place = format!("{ledger}-{name}-{width}-{scheme}");
                 chromium.open_live(&format!("{}{path}", world.base)).await;
-                let overflow = chromium.eval("return document.documentElement.scrollWidth - window.innerWidth").await;
+                let overflow = chromium
+                    .eval("return document.documentElement.scrollWidth - window.innerWidth")
+                    .await;
                 if overflow.as_i64() > Some(0) {
                     wrong.push(format!("{place}: {overflow} px too wide"));
                 }
-                wrong.extend(chromium.console_errors().await.into_iter().map(|e| format!("{place}: {e}")));
-                wrong.extend(chromium.asked_elsewhere(&world.base).await.into_iter().map(|e| format!("{place}: asked {e}")));
-                wrong.extend(chromium.inaccessible().await.into_iter().map(|e| format!("{place}: {e}")));
-                chromium.driver.screenshot(&artifacts().join(format!("{place}.png"))).await.unwrap();
+                wrong.extend(
+                    chromium
+                        .console_errors()
+                        .await
+                        .into_iter()
+                        .map(|e| format!("{place}: {e}")),
+                );
+                wrong.extend(
+                    chromium
+                        .asked_elsewhere(&world.base)
+                        .await
+                        .into_iter()
+                        .map(|e| format!("{place}: asked {e}")),
+                );
+                wrong.extend(
+                    chromium
+                        .inaccessible()
+                        .await
+                        .into_iter()
+                        .map(|e| format!("{place}: {e}")),
+                );
+                chromium
+                    .driver
+                    .screenshot(&artifacts().join(format!("{place}.png")))
+                    .await
+                    .unwrap();
             }
         }
     }
@@ -35,10 +62,15 @@ async fn look(world: &World, ledger: &str, pages: &[(&str, String)]) {
 }
 
 fn lists() -> Vec<(&'static str, String)> {
-    [("overview", "/"), ("resources", "/resources"), ("servers", "/servers"), ("indexes", "/indexes")]
-        .into_iter()
-        .map(|(name, path)| (name, path.to_owned()))
-        .collect()
+    [
+        ("overview", "/"),
+        ("resources", "/resources"),
+        ("servers", "/servers"),
+        ("indexes", "/indexes"),
+    ]
+    .into_iter()
+    .map(|(name, path)| (name, path.to_owned()))
+    .collect()
 }
 
 #[tokio::test]
@@ -47,20 +79,30 @@ async fn an_empty_ledger_teaches() {
     let world = World::start(subject).await;
     look(&world, "empty", &lists()).await;
     let page = world.answer("/").await.text().await.unwrap();
-    assert!(page.contains("MCPServer") || page.contains("WatchedResource"), "it names no manifest");
+    assert!(
+        page.contains("MCPServer") || page.contains("WatchedResource"),
+        "it names no manifest"
+    );
 }
 
 #[tokio::test]
 async fn a_quiet_ledger() {
     let faulty = FaultyServer::start().await;
     let receiver = Receiver::start().await;
-    let uris: Vec<String> = (0..60).map(|n| format!("docs:///team/runbooks/a rather long name of a runbook {n}.md")).collect();
+    let uris: Vec<String> = (0..60)
+        .map(|n| format!("docs:///team/runbooks/a rather long name of a runbook {n}.md"))
+        .collect();
     for uri in &uris {
         faulty.set_typed(uri, "text/markdown", "# A\n\none\n");
     }
     let names: Vec<&str> = uris.iter().map(String::as_str).collect();
     let world = World::start(
-        &[server(&faulty.url()), watch("runbooks", &names, LAZY), index("rag", &receiver.url(), receiver.secret())].concat(),
+        &[
+            server(&faulty.url()),
+            watch("runbooks", &names, LAZY),
+            index("rag", &receiver.url(), receiver.secret()),
+        ]
+        .concat(),
     )
     .await;
     for uri in &uris {
@@ -70,7 +112,10 @@ async fn a_quiet_ledger() {
     faulty.notify(&uris[0]);
     let first = world.content(&uris[0], "# A\n\ntwo\n").await;
     let mut pages = lists();
-    pages.push(("resource", format!("/resources/{}", first["id"].as_str().unwrap())));
+    pages.push((
+        "resource",
+        format!("/resources/{}", first["id"].as_str().unwrap()),
+    ));
     look(&world, "quiet", &pages).await;
 }
 
@@ -83,12 +128,20 @@ async fn a_broken_ledger() {
     for n in 0..6 {
         faulty.set(&format!("config://r/{n}"), "one");
     }
-    let uris = ["config://r/0", "config://r/1", "config://r/2", "config://r/3", "config://r/4", "config://r/5"];
+    let uris = [
+        "config://r/0",
+        "config://r/1",
+        "config://r/2",
+        "config://r/3",
+        "config://r/4",
+        "config://r/5",
+    ];
     let manifests = [
         server(&faulty.url()),
         watch("all", &uris, eager),
         server("http://127.0.0.1:9/mcp").replace("name: server,", "name: away,"),
-        watch("away", &["config://away"], LAZY).replace("serverRef: {name: server}", "serverRef: {name: away}"),
+        watch("away", &["config://away"], LAZY)
+            .replace("serverRef: {name: server}", "serverRef: {name: away}"),
         index("rag", &receiver.url(), receiver.secret()),
     ]
     .concat();
@@ -99,20 +152,34 @@ async fn a_broken_ledger() {
     faulty.fail_read(uris[0], Some(ReadFault::Status(500)));
     faulty.fail_read(uris[1], Some(ReadFault::Forbidden));
     faulty.remove(uris[2]);
-    world.resource("a stale resource", uris[0], |r| r["stale"] == true).await;
-    let gone = world.resource("a missing one", uris[2], |r| r["state"] == "TOMBSTONED").await;
+    world
+        .resource("a stale resource", uris[0], |r| r["stale"] == true)
+        .await;
+    let gone = world
+        .resource("a missing one", uris[2], |r| r["state"] == "TOMBSTONED")
+        .await;
     let mut pages = lists();
-    pages.push(("resource", format!("/resources/{}", gone["id"].as_str().unwrap())));
+    pages.push((
+        "resource",
+        format!("/resources/{}", gone["id"].as_str().unwrap()),
+    ));
     look(&world, "broken", &pages).await;
     let text = world.answer("/").await.text().await.unwrap();
-    assert!(text.contains("away"), "the overview does not name the server that is away");
+    assert!(
+        text.contains("away"),
+        "the overview does not name the server that is away"
+    );
 }
 
 #[tokio::test]
 async fn what_is_not_there_is_404() {
     let faulty = FaultyServer::start().await;
     let world = World::start(&server(&faulty.url())).await;
-    for path in ["/nothing", "/resources/00000000-0000-0000-0000-000000000000", "/assets/fencepost-0.js"] {
+    for path in [
+        "/nothing",
+        "/resources/00000000-0000-0000-0000-000000000000",
+        "/assets/fencepost-0.js",
+    ] {
         assert_eq!(world.answer(path).await.status(), 404, "{path}");
     }
 }

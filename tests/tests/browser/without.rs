@@ -25,14 +25,22 @@ async fn pages_are_useful_without_scripts() {
     let faulty = FaultyServer::start().await;
     let world = world(&faulty).await;
     let chromium = Chromium::start().await;
-    chromium.devtools("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
+    chromium
+        .devtools(
+            "Emulation.setScriptExecutionDisabled",
+            json!({"value": true}),
+        )
+        .await;
     let shown = async |path: &str| {
         chromium.open(&format!("{}{path}", world.base)).await;
         chromium.driver.source().await.unwrap()
     };
     let resources = shown("/resources?q=alp").await;
     assert!(resources.contains("config://alpha") && !resources.contains("config://beta"));
-    let id = world.find("config://alpha").await.unwrap()["id"].as_str().unwrap().to_owned();
+    let id = world.find("config://alpha").await.unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let resource = shown(&format!("/resources/{id}")).await;
     for word in ["Watermark", "Stale after", "accepted", "<svg"] {
         assert!(resource.contains(word), "the page does not show {word}");
@@ -45,18 +53,46 @@ async fn the_address_bar_holds_the_view_and_back_works() {
     let faulty = FaultyServer::start().await;
     let world = world(&faulty).await;
     let chromium = Chromium::start().await;
-    chromium.open_live(&format!("{}/resources", world.base)).await;
+    chromium
+        .open_live(&format!("{}/resources", world.base))
+        .await;
     // `/` goes to the search from anywhere.
-    chromium.eval("document.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))").await;
-    chromium.until("the search has the focus", "return document.activeElement?.name ?? null", |name| *name == "q").await;
-    chromium.eval("const q = document.activeElement; q.value = 'beta'; q.form.requestSubmit()").await;
+    chromium
+        .eval("document.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))")
+        .await;
+    chromium
+        .until(
+            "the search has the focus",
+            "return document.activeElement?.name ?? null",
+            |name| *name == "q",
+        )
+        .await;
+    chromium
+        .eval("const q = document.activeElement; q.value = 'beta'; q.form.requestSubmit()")
+        .await;
     let address = "return location.search";
-    chromium.until("the filter in the address", address, |search| search.as_str().unwrap().contains("q=beta")).await;
+    chromium
+        .until("the filter in the address", address, |search| {
+            search.as_str().unwrap().contains("q=beta")
+        })
+        .await;
     let listed = "return [...document.querySelectorAll('a')].map(a => a.textContent).filter(t => t.startsWith('config://')).join()";
-    chromium.until("only the found one", listed, |text| *text == "config://beta").await;
+    chromium
+        .until("only the found one", listed, |text| {
+            *text == "config://beta"
+        })
+        .await;
     chromium.driver.back().await.unwrap();
-    chromium.until("no filter again", address, |search| !search.as_str().unwrap().contains("beta")).await;
-    chromium.until("both again", listed, |text| text.as_str().unwrap().contains("config://alpha")).await;
+    chromium
+        .until("no filter again", address, |search| {
+            !search.as_str().unwrap().contains("beta")
+        })
+        .await;
+    chromium
+        .until("both again", listed, |text| {
+            text.as_str().unwrap().contains("config://alpha")
+        })
+        .await;
     assert!(chromium.console_errors().await.is_empty());
     chromium.end().await;
 }
