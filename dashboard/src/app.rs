@@ -5,11 +5,11 @@ use leptos_meta::{Title, provide_meta_context};
 use leptos_router::components::{A, Route, Router, Routes};
 use leptos_router::{SsrMode, path};
 
+use crate::Base;
 use crate::clock::Clock;
 use crate::live::Live;
 use crate::pages::{IndexesPage, OverviewPage, ResourcePage, ResourcesPage, ServersPage};
 use crate::parts::{Empty, Indicator, ThemeSwitch};
-use crate::Base;
 
 /// The dashboard. Context: [`Base`].
 #[component]
@@ -22,8 +22,13 @@ pub fn App() -> impl IntoView {
     let base = Base::here();
     let prefix = std::borrow::Cow::<'static, str>::Owned(base.as_str().to_owned());
     let home = base.to("/");
-    let links = [("/", "Overview"), ("/resources", "Resources"), ("/servers", "Servers"), ("/indexes", "Indexes")]
-        .map(|(path, name)| (base.to(path), path == "/", name));
+    let links = [
+        ("/", "Overview"),
+        ("/resources", "Resources"),
+        ("/servers", "Servers"),
+        ("/indexes", "Indexes"),
+    ]
+    .map(|(path, name)| (base.to(path), path == "/", name));
     view! {
         <Title formatter=|page: String| if page.is_empty() { "Fencepost".to_owned() } else { format!("{page} · Fencepost") } />
         <Router base=prefix>
@@ -104,12 +109,17 @@ fn take_over() {
         let typing = event
             .target()
             .and_then(|target| target.dyn_into::<web_sys::Element>().ok())
-            .is_some_and(|element| matches!(element.tag_name().as_str(), "INPUT" | "TEXTAREA" | "SELECT"));
+            .is_some_and(|element| {
+                matches!(element.tag_name().as_str(), "INPUT" | "TEXTAREA" | "SELECT")
+            });
         if event.key() != "/" || typing || event.ctrl_key() || event.meta_key() || event.alt_key() {
             return;
         }
         event.prevent_default();
-        match document().get_element_by_id("search").and_then(|input| input.dyn_into::<web_sys::HtmlInputElement>().ok()) {
+        match document()
+            .get_element_by_id("search")
+            .and_then(|input| input.dyn_into::<web_sys::HtmlInputElement>().ok())
+        {
             Some(input) => {
                 let _ = input.focus();
                 input.select();

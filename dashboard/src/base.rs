@@ -14,7 +14,11 @@ impl Base {
     /// Takes `/`, `fencepost`, `/fencepost/` alike.
     pub fn new(prefix: &str) -> Self {
         let prefix = prefix.trim_matches('/');
-        if prefix.is_empty() { Self::default() } else { Self(format!("/{prefix}").into()) }
+        if prefix.is_empty() {
+            Self::default()
+        } else {
+            Self(format!("/{prefix}").into())
+        }
     }
 
     /// The prefix that the surrounding page was served under.
@@ -26,7 +30,9 @@ impl Base {
     #[cfg(feature = "hydrate")]
     pub fn of_document() -> Self {
         use leptos::prelude::document;
-        let written = document().document_element().and_then(|html| html.get_attribute("data-base"));
+        let written = document()
+            .document_element()
+            .and_then(|html| html.get_attribute("data-base"));
         Self::new(written.as_deref().unwrap_or_default())
     }
 
@@ -52,7 +58,11 @@ mod tests {
     #[test]
     fn any_spelling_of_the_prefix_gives_the_same_addresses() {
         for spelling in ["fencepost", "/fencepost", "/fencepost/"] {
-            assert_eq!(Base::new(spelling).to("/servers"), "/fencepost/servers", "{spelling}");
+            assert_eq!(
+                Base::new(spelling).to("/servers"),
+                "/fencepost/servers",
+                "{spelling}"
+            );
         }
         assert_eq!(Base::new("/").to("/servers"), "/servers");
         assert_eq!(Base::new("").api("servers"), "/api/v1/servers");

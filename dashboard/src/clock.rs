@@ -27,7 +27,9 @@ impl Clock {
     #[cfg(feature = "hydrate")]
     fn start(self) {
         const WORTH_CORRECTING_MS: f64 = 2_000.0;
-        let loaded = window().performance().map_or(0.0, |performance| performance.now());
+        let loaded = window()
+            .performance()
+            .map_or(0.0, |performance| performance.now());
         let served = document()
             .document_element()
             .and_then(|html| html.get_attribute("data-now"))
@@ -37,8 +39,13 @@ impl Clock {
             .filter(|offset| offset.abs() > WORTH_CORRECTING_MS)
             .unwrap_or_default();
         let tick = move || {
-            #[allow(clippy::cast_possible_truncation, reason = "milliseconds since 1970 fit an i64")]
-            self.0.set(DateTime::from_timestamp_millis((js_sys::Date::now() + offset) as i64));
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "milliseconds since 1970 fit an i64"
+            )]
+            self.0.set(DateTime::from_timestamp_millis(
+                (js_sys::Date::now() + offset) as i64,
+            ));
         };
         tick();
         let visible = move || {

@@ -4,8 +4,8 @@
 use std::future::Future;
 
 use fencepost_views::{
-    ContentText, Index, Overview, Page, Problem, Receipt, Resource, ResourceDetail, ResourceFilter, Series, Server,
-    Supersede, Timeline, Version,
+    ContentText, Index, Overview, Page, Problem, Receipt, Resource, ResourceDetail, ResourceFilter,
+    Series, Server, Supersede, Timeline, Version,
 };
 
 use serde::{Deserialize, Serialize};
@@ -73,15 +73,34 @@ pub async fn comparison(
     let (old, new) = (old.or_else(|| listed(1)), new.or_else(|| listed(0)));
     let (Some(from), Some(to)) = (old, new) else {
         let difference = Err("A difference needs two accepted versions.".to_owned());
-        return Ok(Comparison { page, old, new, difference, note: None });
+        return Ok(Comparison {
+            page,
+            old,
+            new,
+            difference,
+            note: None,
+        });
     };
-    let note = if from < to { supersede(id.clone(), from, to).await.ok().flatten() } else { None };
-    let (from, to) = (version_text(id.clone(), from).await, version_text(id, to).await);
+    let note = if from < to {
+        supersede(id.clone(), from, to).await.ok().flatten()
+    } else {
+        None
+    };
+    let (from, to) = (
+        version_text(id.clone(), from).await,
+        version_text(id, to).await,
+    );
     let difference = match (from, to) {
         (Ok(from), Ok(to)) => compare(&from, &to),
         (Err(problem), _) | (_, Err(problem)) => Err(problem.detail),
     };
-    Ok(Comparison { page, old, new, difference, note })
+    Ok(Comparison {
+        page,
+        old,
+        new,
+        difference,
+        note,
+    })
 }
 
 fn compare(from: &ContentText, to: &ContentText) -> Result<Difference, String> {
@@ -108,7 +127,9 @@ fn here() -> Answer<std::sync::Arc<dyn crate::source::Source>> {
 
 /// Asks the API; any failure becomes a problem document that says what to do.
 #[cfg(not(feature = "ssr"))]
-fn fetch<T: serde::de::DeserializeOwned + 'static>(path: String) -> impl Future<Output = Answer<T>> + Send + 'static {
+fn fetch<T: serde::de::DeserializeOwned + 'static>(
+    path: String,
+) -> impl Future<Output = Answer<T>> + Send + 'static {
     use gloo_net::http::Request;
     let address = crate::Base::of_document().api(&path);
     send_wrapper::SendWrapper::new(async move {
@@ -130,7 +151,9 @@ fn fetch<T: serde::de::DeserializeOwned + 'static>(path: String) -> impl Future<
         }
         let status = response.status();
         Err(response.json::<Problem>().await.unwrap_or_else(|_| {
-            unreachable(format!("The server answered {status}. See its log for the request to {address}."))
+            unreachable(format!(
+                "The server answered {status}. See its log for the request to {address}."
+            ))
         }))
     })
 }
@@ -149,28 +172,34 @@ pub fn query(filter: &ResourceFilter) -> String {
         ("limit", limit.as_deref()),
         ("after", filter.after.as_deref()),
     ];
-    pairs.iter().filter_map(|(name, value)| value.map(|value| (name, value))).fold(String::new(), |query, (name, value)| {
-        let joint = if query.is_empty() { '?' } else { '&' };
-        format!("{query}{joint}{name}={}", segment(value))
-    })
+    pairs
+        .iter()
+        .filter_map(|(name, value)| value.map(|value| (name, value)))
+        .fold(String::new(), |query, (name, value)| {
+            let joint = if query.is_empty() { '?' } else { '&' };
+            format!("{query}{joint}{name}={}", segment(value))
+        })
 }
 
 #[cfg(not(feature = "ssr"))]
 fn after_query(after: Option<&str>) -> String {
-    after.map(|after| format!("?after={}", segment(after))).unwrap_or_default()
+    after
+        .map(|after| format!("?after={}", segment(after)))
+        .unwrap_or_default()
 }
 
 /// Percent-encodes what is not unreserved in RFC 3986, so that a value stays one path segment or value.
 pub fn segment(text: &str) -> String {
     use std::fmt::Write as _;
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        encoded
-    })
+    text.bytes()
+        .fold(String::with_capacity(text.len()), |mut encoded, byte| {
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                encoded.push(char::from(byte));
+            } else {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+            encoded
+        })
 }
 
 #[cfg(test)]
@@ -185,7 +214,11 @@ mod tests {
     #[test]
     fn only_what_is_given_is_in_the_query() {
         assert_eq!(query(&ResourceFilter::default()), "");
-        let filter = ResourceFilter { q: Some("a b".into()), stale: Some(true), ..ResourceFilter::default() };
+        let filter = ResourceFilter {
+            q: Some("a b".into()),
+            stale: Some(true),
+            ..ResourceFilter::default()
+        };
         assert_eq!(query(&filter), "?q=a%20b&stale=true");
     }
 }

@@ -40,7 +40,10 @@ pub struct Difference {
 
 /// Compares two texts. Compact JSON is laid out first, or its one line would say nothing.
 pub fn difference(old: &str, new: &str, json: bool) -> Difference {
-    let (old, new) = match (json.then(|| laid_out(old)).flatten(), json.then(|| laid_out(new)).flatten()) {
+    let (old, new) = match (
+        json.then(|| laid_out(old)).flatten(),
+        json.then(|| laid_out(new)).flatten(),
+    ) {
         (Some(old), Some(new)) => (old, new),
         _ => (old.to_owned(), new.to_owned()),
     };
@@ -64,7 +67,12 @@ pub fn difference(old: &str, new: &str, json: bool) -> Difference {
 
 /// Whether a MIME type promises JSON.
 pub fn is_json(mime_type: Option<&str>) -> bool {
-    let essence = mime_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let essence = mime_type
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
     essence == "application/json" || essence.ends_with("+json")
 }
 
@@ -92,7 +100,12 @@ impl Difference {
         if shown.len() < text.len() {
             shown.push('…');
         }
-        self.lines.push(Line { tag, old: old.map(|line| line + 1), new: new.map(|line| line + 1), text: shown });
+        self.lines.push(Line {
+            tag,
+            old: old.map(|line| line + 1),
+            new: new.map(|line| line + 1),
+            text: shown,
+        });
     }
 }
 
@@ -103,18 +116,42 @@ mod tests {
 
     #[test]
     fn compact_json_is_compared_by_its_fields() {
-        let found = difference(r#"{"max_batch":500,"region":"eu"}"#, r#"{"max_batch":50,"region":"eu"}"#, true);
-        let changed: Vec<_> = found.lines.iter().filter(|line| line.tag != Tag::Same).map(|line| (line.tag, line.text.trim())).collect();
-        assert_eq!(changed, [(Tag::Removed, r#""max_batch": 500,"#), (Tag::Added, r#""max_batch": 50,"#)]);
+        let found = difference(
+            r#"{"max_batch":500,"region":"eu"}"#,
+            r#"{"max_batch":50,"region":"eu"}"#,
+            true,
+        );
+        let changed: Vec<_> = found
+            .lines
+            .iter()
+            .filter(|line| line.tag != Tag::Same)
+            .map(|line| (line.tag, line.text.trim()))
+            .collect();
+        assert_eq!(
+            changed,
+            [
+                (Tag::Removed, r#""max_batch": 500,"#),
+                (Tag::Added, r#""max_batch": 50,"#)
+            ]
+        );
     }
 
     #[test]
     fn far_changes_leave_out_what_is_between() {
         let old: String = (0..40).map(|line| format!("line {line}\n")).collect();
-        let new = old.replace("line 2\n", "line two\n").replace("line 35\n", "line thirty-five\n");
+        let new = old
+            .replace("line 2\n", "line two\n")
+            .replace("line 35\n", "line thirty-five\n");
         let found = difference(&old, &new, false);
         assert_eq!((found.added, found.removed), (2, 2));
-        assert_eq!(found.lines.iter().filter(|line| line.tag == Tag::Skipped).count(), 1);
+        assert_eq!(
+            found
+                .lines
+                .iter()
+                .filter(|line| line.tag == Tag::Skipped)
+                .count(),
+            1
+        );
         assert_eq!(found.lines[0].old, Some(1));
     }
 

@@ -38,10 +38,19 @@ pub fn percent(share: f64) -> String {
     if share >= 1.0 || share <= 0.0 {
         return format!("{value:.0}\u{202f}%");
     }
-    let decimals = if share > 0.999 { 3 } else if share > 0.9 { 2 } else { 1 };
+    let decimals = if share > 0.999 {
+        3
+    } else if share > 0.9 {
+        2
+    } else {
+        1
+    };
     let unit = 10_f64.powi(decimals);
     let floored = (value * unit).floor() / unit;
-    format!("{floored:.*}\u{202f}%", usize::try_from(decimals).unwrap_or(2))
+    format!(
+        "{floored:.*}\u{202f}%",
+        usize::try_from(decimals).unwrap_or(2)
+    )
 }
 
 /// Seconds in the two largest units that matter: `340 ms`, `4.2 s`, `3 min 10 s`, `2 h 5 min`, `3 d 4 h`.
@@ -60,7 +69,11 @@ pub fn duration(seconds: f64) -> String {
     if size < 10.0 {
         return format!("{size:.1}{space}s");
     }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and saturating")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive and saturating"
+    )]
     let whole = size.round() as u64;
     let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| {
         if small == 0 {
@@ -83,7 +96,11 @@ pub fn short_duration(seconds: f64) -> String {
     if size < 1.0 {
         return duration(size);
     }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and saturating")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive and saturating"
+    )]
     let whole = size.floor() as u64;
     let (value, unit) = match whole {
         0..60 => (whole, "s"),
@@ -153,13 +170,16 @@ pub fn words(constant: &str) -> String {
 
 /// `TombstoneCheck` as words: "tombstone check".
 pub fn camel_words(name: &str) -> String {
-    name.chars().enumerate().fold(String::with_capacity(name.len() + 2), |mut words, (place, letter)| {
-        if letter.is_uppercase() && place > 0 {
-            words.push(' ');
-        }
-        words.extend(letter.to_lowercase());
-        words
-    })
+    name.chars().enumerate().fold(
+        String::with_capacity(name.len() + 2),
+        |mut words, (place, letter)| {
+            if letter.is_uppercase() && place > 0 {
+                words.push(' ');
+            }
+            words.extend(letter.to_lowercase());
+            words
+        },
+    )
 }
 
 #[cfg(test)]
@@ -184,7 +204,15 @@ mod tests {
 
     #[test]
     fn durations_take_the_two_units_that_matter() {
-        let cases = [(0.0, "0 s"), (0.0002, "< 1 ms"), (0.034, "34 ms"), (4.21, "4.2 s"), (61.0, "1 min 1 s"), (7_200.0, "2 h"), (100_000.0, "1 d 3 h")];
+        let cases = [
+            (0.0, "0 s"),
+            (0.0002, "< 1 ms"),
+            (0.034, "34 ms"),
+            (4.21, "4.2 s"),
+            (61.0, "1 min 1 s"),
+            (7_200.0, "2 h"),
+            (100_000.0, "1 d 3 h"),
+        ];
         for (seconds, written) in cases {
             assert_eq!(duration(seconds).replace('\u{202f}', " "), written);
         }

@@ -63,17 +63,30 @@ pub struct Picture {
 
 impl Picture {
     pub fn lay_out(timeline: &Timeline, scale: Scale) -> Self {
-        let most = if scale == Scale::Order { MOST_ORDERED } else { usize::MAX };
+        let most = if scale == Scale::Order {
+            MOST_ORDERED
+        } else {
+            usize::MAX
+        };
         let left_out = timeline.reads.len().saturating_sub(most);
         let reads = &timeline.reads[left_out..];
         let axis = Axis::new(timeline, reads, scale, left_out > 0);
-        let mut picture = Self { left_out, ticks: axis.ticks(), ..Self::default() };
+        let mut picture = Self {
+            left_out,
+            ticks: axis.ticks(),
+            ..Self::default()
+        };
         picture.place_bars(reads, &axis);
         picture.place_steps(timeline, left_out, &axis);
         picture.marks = timeline
             .marks
             .iter()
-            .filter_map(|mark| axis.share(mark.at).map(|at| Placed { at, mark: mark.clone() }))
+            .filter_map(|mark| {
+                axis.share(mark.at).map(|at| Placed {
+                    at,
+                    mark: mark.clone(),
+                })
+            })
             .collect();
         picture
     }
@@ -82,7 +95,11 @@ impl Picture {
         let mut ends: Vec<f64> = Vec::new();
         for read in reads {
             let start = axis.clamped(read.issued_at);
-            let end = read.finished_at.map_or(1.0, |at| axis.clamped(at)).max(start + NARROWEST).min(1.0);
+            let end = read
+                .finished_at
+                .map_or(1.0, |at| axis.clamped(at))
+                .max(start + NARROWEST)
+                .min(1.0);
             let start = start.min(end - NARROWEST);
             let free = ends.iter().position(|taken| *taken <= start);
             let lane = free.unwrap_or(ends.len().min(MOST_LANES - 1));
@@ -91,21 +108,32 @@ impl Picture {
             } else {
                 ends[lane] = ends[lane].max(end);
             }
-            self.bars.push(Bar { read: read.clone(), lane, start, end, in_flight: read.finished_at.is_none() });
+            self.bars.push(Bar {
+                read: read.clone(),
+                lane,
+                start,
+                end,
+                in_flight: read.finished_at.is_none(),
+            });
         }
         self.lanes = ends.len().max(1);
     }
 
     /// The watermark rises when an answer that passed the fences lands: at its end, to its ordinal.
     fn place_steps(&mut self, timeline: &Timeline, left_out: usize, axis: &Axis) {
-        let mut landed: Vec<&Receipt> =
-            timeline.reads.iter().filter(|read| read.outcome.as_deref().is_some_and(raises_watermark)).collect();
+        let mut landed: Vec<&Receipt> = timeline
+            .reads
+            .iter()
+            .filter(|read| read.outcome.as_deref().is_some_and(raises_watermark))
+            .collect();
         landed.sort_by_key(|read| read.finished_at);
         let first_shown = timeline.reads.get(left_out).map(|read| read.issued_at);
         let mut ordinal = timeline.watermark_before;
         let mut steps = vec![Step { at: 0.0, ordinal }];
         for read in landed {
-            let Some(finished) = read.finished_at else { continue };
+            let Some(finished) = read.finished_at else {
+                continue;
+            };
             if read.ordinal <= ordinal {
                 continue;
             }
@@ -113,7 +141,10 @@ impl Picture {
             if left_out > 0 && first_shown.is_some_and(|shown| finished < shown) {
                 steps[0].ordinal = ordinal;
             } else {
-                steps.push(Step { at: axis.clamped(finished), ordinal });
+                steps.push(Step {
+                    at: axis.clamped(finished),
+                    ordinal,
+                });
             }
         }
         self.steps = steps;
@@ -137,15 +168,28 @@ struct Axis {
 impl Axis {
     fn new(timeline: &Timeline, reads: &[Receipt], scale: Scale, cut: bool) -> Self {
         let mut moments = Vec::new();
-        let from = if cut { reads.first().map_or(timeline.from, |read| read.issued_at) } else { timeline.from };
+        let from = if cut {
+            reads.first().map_or(timeline.from, |read| read.issued_at)
+        } else {
+            timeline.from
+        };
         if scale == Scale::Order {
-            moments.extend(reads.iter().flat_map(|read| [Some(read.issued_at), read.finished_at]).flatten());
+            moments.extend(
+                reads
+                    .iter()
+                    .flat_map(|read| [Some(read.issued_at), read.finished_at])
+                    .flatten(),
+            );
             moments.extend(timeline.marks.iter().map(|mark| mark.at));
             moments.retain(|at| *at >= from && *at <= timeline.to);
             moments.sort();
             moments.dedup();
         }
-        Self { from, to: timeline.to, moments }
+        Self {
+            from,
+            to: timeline.to,
+            moments,
+        }
     }
 
     /// Where a moment lies; `None` when outside.
@@ -170,7 +214,10 @@ impl Axis {
     /// Five moments along the bottom of a scale of time; by order only the ends mean something.
     fn ticks(&self) -> Vec<(f64, String)> {
         let long = (self.to - self.from).num_hours() >= 12;
-        let write = |at: DateTime<Utc>| at.format(if long { "%-d %b %H:%M" } else { "%H:%M:%S" }).to_string();
+        let write = |at: DateTime<Utc>| {
+            at.format(if long { "%-d %b %H:%M" } else { "%H:%M:%S" })
+                .to_string()
+        };
         match self.moments.as_slice() {
             [] => (0..=4)
                 .map(|quarter| {
@@ -211,25 +258,52 @@ mod tests {
     }
 
     fn timeline(reads: Vec<Receipt>) -> Timeline {
-        Timeline { from: second(0), to: second(100), reads, marks: Vec::new(), watermark_before: 4, truncated: false }
+        Timeline {
+            from: second(0),
+            to: second(100),
+            reads,
+            marks: Vec::new(),
+            watermark_before: 4,
+            truncated: false,
+        }
     }
 
     #[test]
     fn a_late_read_behind_a_newer_one_does_not_move_the_watermark() {
-        let late = timeline(vec![read(5, 10, Some(50), "stale"), read(6, 20, Some(30), "accepted")]);
+        let late = timeline(vec![
+            read(5, 10, Some(50), "stale"),
+            read(6, 20, Some(30), "accepted"),
+        ]);
         let picture = Picture::lay_out(&late, Scale::Time);
-        assert_eq!(picture.steps, [Step { at: 0.0, ordinal: 4 }, Step { at: 0.3, ordinal: 6 }]);
+        assert_eq!(
+            picture.steps,
+            [
+                Step {
+                    at: 0.0,
+                    ordinal: 4
+                },
+                Step {
+                    at: 0.3,
+                    ordinal: 6
+                }
+            ]
+        );
         assert_eq!((picture.bars[0].lane, picture.bars[1].lane), (0, 1));
         assert!(picture.bars[0].end > picture.bars[1].end);
     }
 
     #[test]
     fn reads_in_flight_together_never_share_a_lane() {
-        let many = (0..6).map(|place| read(place, place * 5, Some(place * 5 + 12), "accepted")).collect();
+        let many = (0..6)
+            .map(|place| read(place, place * 5, Some(place * 5 + 12), "accepted"))
+            .collect();
         let picture = Picture::lay_out(&timeline(many), Scale::Time);
         for (place, bar) in picture.bars.iter().enumerate() {
             for other in &picture.bars[place + 1..] {
-                assert!(bar.lane != other.lane || bar.end <= other.start, "{bar:?} and {other:?}");
+                assert!(
+                    bar.lane != other.lane || bar.end <= other.start,
+                    "{bar:?} and {other:?}"
+                );
             }
         }
         assert_eq!(picture.lanes, 3);
@@ -237,7 +311,10 @@ mod tests {
 
     #[test]
     fn by_order_the_quickest_read_has_a_bar_as_long_as_any() {
-        let quick = vec![read(5, 10, Some(11), "accepted"), read(6, 90, Some(99), "accepted")];
+        let quick = vec![
+            read(5, 10, Some(11), "accepted"),
+            read(6, 90, Some(99), "accepted"),
+        ];
         let picture = Picture::lay_out(&timeline(quick), Scale::Order);
         let lengths: Vec<_> = picture.bars.iter().map(|bar| bar.end - bar.start).collect();
         assert!((lengths[0] - lengths[1]).abs() < 1e-9, "{lengths:?}");
@@ -252,7 +329,9 @@ mod tests {
 
     #[test]
     fn by_order_the_newest_reads_stay_and_the_watermark_before_them_is_kept() {
-        let many = (0..60).map(|place| read(place + 5, place, Some(place + 1), "accepted")).collect();
+        let many = (0..60)
+            .map(|place| read(place + 5, place, Some(place + 1), "accepted"))
+            .collect();
         let picture = Picture::lay_out(&timeline(many), Scale::Order);
         assert_eq!((picture.left_out, picture.bars.len()), (20, MOST_ORDERED));
         assert_eq!(picture.bars[0].read.ordinal, 25);
@@ -262,7 +341,9 @@ mod tests {
 
     #[test]
     fn more_overlaps_than_lanes_are_bounded() {
-        let storm = (0..50).map(|place| read(place, 0, Some(90), "accepted")).collect();
+        let storm = (0..50)
+            .map(|place| read(place, 0, Some(90), "accepted"))
+            .collect();
         let picture = Picture::lay_out(&timeline(storm), Scale::Time);
         assert_eq!(picture.lanes, MOST_LANES);
         assert_eq!(picture.bars.len(), 50);
@@ -272,7 +353,12 @@ mod tests {
     fn marks_outside_the_range_are_left_out() {
         let mut marked = timeline(Vec::new());
         for at in [-5, 50, 200] {
-            marked.marks.push(Mark { at: second(at), kind: "gap".into(), generation: 1, detail: None });
+            marked.marks.push(Mark {
+                at: second(at),
+                kind: "gap".into(),
+                generation: 1,
+                detail: None,
+            });
         }
         let picture = Picture::lay_out(&marked, Scale::Time);
         assert_eq!(picture.marks.len(), 1);

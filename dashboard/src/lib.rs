@@ -8,7 +8,9 @@
 #![recursion_limit = "256"]
 
 #[cfg(not(any(feature = "ssr", feature = "hydrate")))]
-compile_error!("choose one: `ssr` (the server) or `--no-default-features --features hydrate` (the browser)");
+compile_error!(
+    "choose one: `ssr` (the server) or `--no-default-features --features hydrate` (the browser)"
+);
 
 pub mod app;
 pub mod base;

@@ -9,7 +9,10 @@ use fencepost_views::LiveEvent;
 use leptos::prelude::*;
 
 /// What the indicator says. The server only ever says the first.
-#[cfg_attr(not(feature = "hydrate"), allow(dead_code, reason = "the browser's states"))]
+#[cfg_attr(
+    not(feature = "hydrate"),
+    allow(dead_code, reason = "the browser's states")
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
     /// Before hydration: the page is what it was when it was served.
@@ -46,11 +49,14 @@ impl Live {
     }
 
     pub fn state() -> Signal<State> {
-        use_context::<Self>().map_or_else(|| Signal::stored(State::Served), |live| live.state.into())
+        use_context::<Self>()
+            .map_or_else(|| Signal::stored(State::Served), |live| live.state.into())
     }
 
     /// A number that rises when something that `concerns` the page has moved: put it into a resource's source.
-    pub fn refresh_on(concerns: impl Fn(&LiveEvent) -> bool + Send + Sync + 'static) -> ReadSignal<u32> {
+    pub fn refresh_on(
+        concerns: impl Fn(&LiveEvent) -> bool + Send + Sync + 'static,
+    ) -> ReadSignal<u32> {
         let (tick, set_tick) = signal(0_u32);
         #[cfg(feature = "hydrate")]
         if let Some(live) = use_context::<Self>() {
@@ -128,13 +134,18 @@ mod stream {
 
     impl Stream {
         pub fn new(state: RwSignal<State>) -> Self {
-            Self { state, inner: StoredValue::new_local(Inner::default()) }
+            Self {
+                state,
+                inner: StoredValue::new_local(Inner::default()),
+            }
         }
 
         pub fn start(self) {
-            self.inner.update_value(|inner| inner.answered_at = js_sys::Date::now());
+            self.inner
+                .update_value(|inner| inner.answered_at = js_sys::Date::now());
             self.open();
-            let hidden = window_event_listener_untyped("visibilitychange", move |_| self.visibility());
+            let hidden =
+                window_event_listener_untyped("visibilitychange", move |_| self.visibility());
             on_cleanup(move || hidden.remove());
             let poll = set_interval_with_handle(
                 move || {
@@ -148,15 +159,26 @@ mod stream {
             on_cleanup(move || poll.map(|poll| poll.clear()).unwrap_or_default());
         }
 
-        pub fn subscribe(self, concerns: impl Fn(&LiveEvent) -> bool + Send + Sync + 'static, tick: WriteSignal<u32>) {
+        pub fn subscribe(
+            self,
+            concerns: impl Fn(&LiveEvent) -> bool + Send + Sync + 'static,
+            tick: WriteSignal<u32>,
+        ) {
             let id = self.inner.try_update_value(|inner| {
                 inner.next += 1;
-                let subscriber = Subscriber { concerns: Arc::new(concerns), tick, asked_at: js_sys::Date::now(), owed: false };
+                let subscriber = Subscriber {
+                    concerns: Arc::new(concerns),
+                    tick,
+                    asked_at: js_sys::Date::now(),
+                    owed: false,
+                };
                 inner.subscribers.insert(inner.next, subscriber);
                 inner.next
             });
             on_cleanup(move || {
-                let _ = self.inner.try_update_value(|inner| id.map(|id| inner.subscribers.remove(&id)));
+                let _ = self
+                    .inner
+                    .try_update_value(|inner| id.map(|id| inner.subscribers.remove(&id)));
             });
         }
 
@@ -170,18 +192,29 @@ mod stream {
             });
             if answered {
                 if matches!(self.state.get_untracked(), State::Stale(_)) {
-                    self.state.set(if self.is_open() { State::Live } else { State::Polling });
+                    self.state.set(if self.is_open() {
+                        State::Live
+                    } else {
+                        State::Polling
+                    });
                 }
             } else {
-                #[allow(clippy::cast_possible_truncation, reason = "milliseconds since 1970 fit an i64")]
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "milliseconds since 1970 fit an i64"
+                )]
                 let since = since.and_then(|since| DateTime::from_timestamp_millis(since as i64));
-                self.state.set(since.map_or(State::Reconnecting, State::Stale));
+                self.state
+                    .set(since.map_or(State::Reconnecting, State::Stale));
             }
         }
 
         fn is_open(self) -> bool {
             self.inner.with_value(|inner| {
-                inner.source.as_ref().is_some_and(|source| source.ready_state() == EventSource::OPEN)
+                inner
+                    .source
+                    .as_ref()
+                    .is_some_and(|source| source.ready_state() == EventSource::OPEN)
             })
         }
 
@@ -199,6 +232,11 @@ mod stream {
                 }
             });
             let failed = Closure::<dyn Fn()>::new(move || {
+                // Until now whatever moved was told, so what is shown was true until now.
+                if self.state.get_untracked() == State::Live {
+                    self.inner
+                        .update_value(|inner| inner.answered_at = js_sys::Date::now());
+                }
                 if !matches!(self.state.get_untracked(), State::Stale(_) | State::Polling) {
                     self.state.set(State::Reconnecting);
                     set_timeout(
@@ -213,7 +251,10 @@ mod stream {
                 }
             });
             let message = Closure::<dyn Fn(MessageEvent)>::new(move |message: MessageEvent| {
-                let event = message.data().as_string().and_then(|text| serde_json::from_str::<LiveEvent>(&text).ok());
+                let event = message
+                    .data()
+                    .as_string()
+                    .and_then(|text| serde_json::from_str::<LiveEvent>(&text).ok());
                 if let Some(event) = event {
                     self.spread(&event);
                 }
@@ -221,7 +262,8 @@ mod stream {
             source.set_onopen(Some(opened.as_ref().unchecked_ref()));
             source.set_onerror(Some(failed.as_ref().unchecked_ref()));
             for name in NAMES {
-                let _ = source.add_event_listener_with_callback(name, message.as_ref().unchecked_ref());
+                let _ =
+                    source.add_event_listener_with_callback(name, message.as_ref().unchecked_ref());
             }
             // Handed to the browser's collector: they live as long as this source does.
             let _ = opened.into_js_value();
@@ -237,7 +279,10 @@ mod stream {
         /// The browser reconnects by itself unless the server refused; then it is up to us.
         fn reopen_if_closed(self) {
             let closed = self.inner.with_value(|inner| {
-                inner.source.as_ref().is_none_or(|source| source.ready_state() == EventSource::CLOSED)
+                inner
+                    .source
+                    .as_ref()
+                    .is_none_or(|source| source.ready_state() == EventSource::CLOSED)
             });
             if closed {
                 self.open();
@@ -245,7 +290,10 @@ mod stream {
         }
 
         fn visibility(self) {
-            let pending = self.inner.try_update_value(|inner| inner.hide.take()).flatten();
+            let pending = self
+                .inner
+                .try_update_value(|inner| inner.hide.take())
+                .flatten();
             if let Some(pending) = pending {
                 pending.clear();
             }
@@ -263,19 +311,30 @@ mod stream {
                 );
                 self.inner.update_value(|inner| inner.hide = hide.ok());
             } else if self.inner.with_value(|inner| inner.source.is_none()) {
-                let delay = Duration::from_secs_f64(js_sys::Math::random() * WAKE_SPREAD_MS / 1_000.0);
+                let delay =
+                    Duration::from_secs_f64(js_sys::Math::random() * WAKE_SPREAD_MS / 1_000.0);
                 set_timeout(move || self.reopen_if_closed(), delay);
             }
         }
 
         fn look_again(self) {
-            self.spread(&LiveEvent { kind: LiveKind::Resync, id: None });
+            self.spread(&LiveEvent {
+                kind: LiveKind::Resync,
+                id: None,
+            });
         }
 
         fn spread(self, event: &LiveEvent) {
             let concerned: Vec<u64> = self.inner.with_value(|inner| {
-                let concerned = |subscriber: &Subscriber| event.kind == LiveKind::Resync || (subscriber.concerns)(event);
-                inner.subscribers.iter().filter(|(_, subscriber)| concerned(subscriber)).map(|(id, _)| *id).collect()
+                let concerned = |subscriber: &Subscriber| {
+                    event.kind == LiveKind::Resync || (subscriber.concerns)(event)
+                };
+                inner
+                    .subscribers
+                    .iter()
+                    .filter(|(_, subscriber)| concerned(subscriber))
+                    .map(|(id, _)| *id)
+                    .collect()
             });
             for id in concerned {
                 self.owe(id);
@@ -294,7 +353,10 @@ mod stream {
                 Some((subscriber.asked_at + COALESCE_MS - now).clamp(0.0, COALESCE_MS))
             });
             if let Some(Some(wait)) = wait {
-                set_timeout(move || self.ask(id), Duration::from_secs_f64(wait / 1_000.0));
+                set_timeout(
+                    move || self.ask(id),
+                    Duration::from_secs_f64(wait / 1_000.0),
+                );
             }
         }
 

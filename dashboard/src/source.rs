@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use fencepost_views::{
-    ContentText, Index, Overview, Page, Problem, Receipt, Resource, ResourceDetail, ResourceFilter, Series, Server,
-    Supersede, Timeline, Version, Watch,
+    ContentText, Index, Overview, Page, Problem, Receipt, Resource, ResourceDetail, ResourceFilter,
+    Series, Server, Supersede, Timeline, Version, Watch,
 };
 
 /// An answer on its way; `Err` is what the API would have answered.

@@ -43,7 +43,10 @@ impl Theme {
     /// The cookie that keeps it for a year; no secret is in it.
     pub fn cookie(self, path: &str) -> String {
         let path = if path.is_empty() { "/" } else { path };
-        format!("{COOKIE}={}; Path={path}; Max-Age=31536000; SameSite=Lax", self.word())
+        format!(
+            "{COOKIE}={}; Path={path}; Max-Age=31536000; SameSite=Lax",
+            self.word()
+        )
     }
 }
 

@@ -8,8 +8,24 @@ use crate::figures;
 
 /// Triggers of a read, bottom to top. The chart crate paints lines in the order of their names, so areas are
 /// stacked against the alphabet: the topmost is painted first and each lower one over it.
-const TRIGGERS: [&str; 7] = ["TombstoneCheck", "Poll", "Notification", "Manual", "Gap", "Baseline", "Audit"];
-const TRIGGER_NAMES: &[&str] = &["tombstone check", "poll", "notification", "manual", "gap", "baseline", "audit"];
+const TRIGGERS: [&str; 7] = [
+    "TombstoneCheck",
+    "Poll",
+    "Notification",
+    "Manual",
+    "Gap",
+    "Baseline",
+    "Audit",
+];
+const TRIGGER_NAMES: &[&str] = &[
+    "tombstone check",
+    "poll",
+    "notification",
+    "manual",
+    "gap",
+    "baseline",
+    "audit",
+];
 
 /// What convergence is promised: 99.9 % within a minute.
 const PROMISED_SECONDS: f64 = 60.0;
@@ -23,7 +39,14 @@ pub fn Charts(series: Signal<Series>) -> impl IntoView {
             series.with(|series| Window {
                 from: series.from,
                 to: series.to,
-                rows: series.samples.iter().map(|sample| Row { at: sample.at, values: values(sample) }).collect(),
+                rows: series
+                    .samples
+                    .iter()
+                    .map(|sample| Row {
+                        at: sample.at,
+                        values: values(sample),
+                    })
+                    .collect(),
             })
         })
     };
@@ -90,7 +113,12 @@ pub fn Charts(series: Signal<Series>) -> impl IntoView {
 
 fn reads(sample: &Sample) -> [f64; MOST_LINES] {
     TRIGGERS.map(|trigger| {
-        sample.reads.iter().filter(|read| read.trigger == trigger).map(|read| read.per_second).sum()
+        sample
+            .reads
+            .iter()
+            .filter(|read| read.trigger == trigger)
+            .map(|read| read.per_second)
+            .sum()
     })
 }
 

@@ -75,7 +75,10 @@ fn Card(index: Index) -> impl IntoView {
     let (tone, word) = standing(&index);
     let heading = format!("index-{}", index.uid);
     let labelled = heading.clone();
-    let kubectl = format!("kubectl -n {} get derivedindex {} -o yaml", index.namespace, index.name);
+    let kubectl = format!(
+        "kubectl -n {} get derivedindex {} -o yaml",
+        index.namespace, index.name
+    );
     view! {
         <article class="card" aria-labelledby=labelled>
             <header class="card-head">
@@ -111,14 +114,29 @@ fn Card(index: Index) -> impl IntoView {
 fn Positions(index: Index) -> impl IntoView {
     #[allow(clippy::cast_precision_loss, reason = "a share of a bar")]
     let share = |position: i64| {
-        if index.head_position <= 0 { 0.0 } else { (position as f64 / index.head_position as f64 * 100.0).clamp(0.0, 100.0) }
+        if index.head_position <= 0 {
+            0.0
+        } else {
+            (position as f64 / index.head_position as f64 * 100.0).clamp(0.0, 100.0)
+        }
     };
     // The bar shows the last stretch, or a lag of ten events behind a million would be invisible.
-    let first = (index.acknowledged_position - (index.head_position - index.acknowledged_position).max(10)).max(0);
+    let first = (index.acknowledged_position
+        - (index.head_position - index.acknowledged_position).max(10))
+    .max(0);
     let stretch = index.head_position - first;
     #[allow(clippy::cast_precision_loss, reason = "a share of a bar")]
-    let within = |position: i64| if stretch <= 0 { share(position) } else { ((position - first) as f64 / stretch as f64 * 100.0).clamp(0.0, 100.0) };
-    let (acknowledged, delivered) = (within(index.acknowledged_position), within(index.delivered_position));
+    let within = |position: i64| {
+        if stretch <= 0 {
+            share(position)
+        } else {
+            ((position - first) as f64 / stretch as f64 * 100.0).clamp(0.0, 100.0)
+        }
+    };
+    let (acknowledged, delivered) = (
+        within(index.acknowledged_position),
+        within(index.delivered_position),
+    );
     view! {
         <div class="positions">
             <svg width="100%" height="12" role="img" aria-label=format!(

@@ -34,15 +34,23 @@ fn Card(objective: Objective) -> impl IntoView {
         ObjectiveState::Violated => (Tone::Bad, "violated"),
         ObjectiveState::NoData => (Tone::Quiet, "no data yet"),
     };
-    let value = objective.value.map_or_else(|| "–".to_owned(), |value| written(&objective.unit, value));
+    let value = objective
+        .value
+        .map_or_else(|| "–".to_owned(), |value| written(&objective.unit, value));
     let promise = format!(
         "promised {} {}",
-        if objective.at_least { "≥" } else if objective.target == 0.0 { "exactly" } else { "≤" },
+        if objective.at_least {
+            "≥"
+        } else if objective.target == 0.0 {
+            "exactly"
+        } else {
+            "≤"
+        },
         written(&objective.unit, objective.target),
     );
     let (low, high) = bounds(&objective);
     let points = shares(&objective);
-    let drawn = !points.is_empty();
+    let drawn = !points.is_empty() && objective.state != ObjectiveState::NoData;
     let observations = match objective.observations {
         0 => "no observation in this window".to_owned(),
         count => format!("from {} observations", figures::count(count)),
@@ -83,7 +91,10 @@ fn Card(objective: Objective) -> impl IntoView {
 
 fn written(unit: &str, value: f64) -> String {
     match unit {
-        #[allow(clippy::cast_possible_truncation, reason = "counts are whole and small")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "counts are whole and small"
+        )]
         "count" => figures::count(value.round() as i64),
         "ratio" => figures::percent(value),
         "seconds" => figures::duration(value),
@@ -93,17 +104,45 @@ fn written(unit: &str, value: f64) -> String {
 
 /// The chart's bottom and top: both the values and the target are inside.
 fn bounds(objective: &Objective) -> (f64, f64) {
-    let values = objective.points.iter().map(|point| point.value).chain([objective.target]);
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let values = objective
+        .points
+        .iter()
+        .map(|point| point.value)
+        .chain([objective.target]);
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
     if objective.unit == "ratio" {
         return ((low - (1.0 - low) * 0.2).max(0.0), 1.0);
     }
-    let low = if objective.unit == "reads per version" { low.min(1.0) * 0.98 } else { 0.0 };
-    (low, if high > low { low + (high - low) * 1.15 } else { low + 1.0 })
+    let low = if objective.unit == "reads per version" {
+        low.min(1.0) * 0.98
+    } else {
+        0.0
+    };
+    (
+        low,
+        if high > low {
+            low + (high - low) * 1.15
+        } else {
+            low + 1.0
+        },
+    )
 }
 
 fn shares(objective: &Objective) -> Points {
-    let (Some(first), Some(last)) = (objective.points.first(), objective.points.last()) else { return Vec::new() };
+    let (Some(first), Some(last)) = (objective.points.first(), objective.points.last()) else {
+        return Vec::new();
+    };
     let whole = figures::seconds_between(first.at, last.at).max(1.0);
-    objective.points.iter().map(|point| (figures::seconds_between(first.at, point.at) / whole, Some(point.value))).collect()
+    objective
+        .points
+        .iter()
+        .map(|point| {
+            (
+                figures::seconds_between(first.at, point.at) / whole,
+                Some(point.value),
+            )
+        })
+        .collect()
 }

@@ -17,11 +17,19 @@ use crate::{Base, data};
 #[component]
 pub fn OverviewPage() -> impl IntoView {
     let query = use_query_map();
-    let range = Memo::new(move |_| Range::parse(query.read().get("range").as_deref(), range::OVERVIEW, "1h"));
+    let range = Memo::new(move |_| {
+        Range::parse(query.read().get("range").as_deref(), range::OVERVIEW, "1h")
+    });
     let moved = Live::refresh_on(|_| true);
     let sampled = Live::refresh_on(|event| event.kind == LiveKind::Sample);
-    let overview = Resource::new(move || (range.get().seconds, moved.get()), |(seconds, _)| data::overview(seconds));
-    let series = Resource::new(move || (range.get().seconds, sampled.get()), |(seconds, _)| data::series(seconds));
+    let overview = Resource::new(
+        move || (range.get().seconds, moved.get()),
+        |(seconds, _)| data::overview(seconds),
+    );
+    let series = Resource::new(
+        move || (range.get().seconds, sampled.get()),
+        |(seconds, _)| data::series(seconds),
+    );
     let base = Base::here();
     view! {
         <Title text="Overview" />
@@ -36,7 +44,10 @@ pub fn OverviewPage() -> impl IntoView {
 }
 
 #[component]
-fn Body(overview: Signal<Overview>, series: Resource<data::Answer<fencepost_views::Series>>) -> impl IntoView {
+fn Body(
+    overview: Signal<Overview>,
+    series: Resource<data::Answer<fencepost_views::Series>>,
+) -> impl IntoView {
     let empty = Memo::new(move |_| overview.read().empty);
     move || {
         if empty.get() {

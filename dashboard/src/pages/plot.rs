@@ -7,8 +7,8 @@
 use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 use leptos_chartistry::{
-    AspectRatio, Chart, Colour, Interpolation, IntoInner as _, Line, Padding, Series, Stack, TickLabels, Tooltip, TooltipPlacement,
-    TooltipSortBy, XGuideLine,
+    AspectRatio, Chart, Colour, Interpolation, IntoInner as _, Line, Padding, Series, Stack,
+    TickLabels, Tooltip, TooltipPlacement, TooltipSortBy, XGuideLine,
 };
 
 use crate::clock::Clock;
@@ -75,8 +75,15 @@ impl Plan {
         let highest = rows
             .iter()
             .map(|row| {
-                let values = row.values[..self.names.len()].iter().copied().filter(|value| value.is_finite());
-                if self.stacked { values.sum() } else { values.fold(0.0, f64::max) }
+                let values = row.values[..self.names.len()]
+                    .iter()
+                    .copied()
+                    .filter(|value| value.is_finite());
+                if self.stacked {
+                    values.sum()
+                } else {
+                    values.fold(0.0, f64::max)
+                }
             })
             .chain(self.target.map(|(target, _)| target))
             .fold(self.least_top, f64::max);
@@ -89,13 +96,24 @@ impl Plan {
             Height::Linear => (0..=4)
                 .map(|quarter| {
                     let share = f64::from(quarter) / 4.0;
-                    (share, if quarter % 2 == 0 { (self.write)(bounds.1 * share) } else { String::new() })
+                    (
+                        share,
+                        if quarter % 2 == 0 {
+                            (self.write)(bounds.1 * share)
+                        } else {
+                            String::new()
+                        },
+                    )
                 })
                 .collect(),
             Height::Decades => (0..=5)
                 .map(|decade| {
                     let value = 10_f64.powi(decade - 2);
-                    let written = if value < 1.0 { format!("{:.0} ms", value * 1e3) } else { format!("{value:.0} s") };
+                    let written = if value < 1.0 {
+                        format!("{:.0} ms", value * 1e3)
+                    } else {
+                        format!("{value:.0} s")
+                    };
                     (f64::from(decade) / 5.0, written)
                 })
                 .collect(),
@@ -109,7 +127,11 @@ fn round_up(value: f64) -> f64 {
         return 1.0;
     }
     let unit = 10_f64.powf(value.log10().floor());
-    [1.0, 2.0, 4.0, 8.0, 10.0].into_iter().map(|step| step * unit).find(|top| *top >= value * 0.999).unwrap_or(value)
+    [1.0, 2.0, 4.0, 8.0, 10.0]
+        .into_iter()
+        .map(|step| step * unit)
+        .find(|top| *top >= value * 0.999)
+        .unwrap_or(value)
 }
 
 /// Five moments along the bottom.
@@ -118,11 +140,21 @@ fn moments(from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<(f64, String)> {
         0..=47 => "%H:%M",
         _ => "%-d %b",
     };
-    (0..=4).map(|quarter| (f64::from(quarter) / 4.0, (from + (to - from) * quarter / 4).format(format).to_string())).collect()
+    (0..=4)
+        .map(|quarter| {
+            (
+                f64::from(quarter) / 4.0,
+                (from + (to - from) * quarter / 4)
+                    .format(format)
+                    .to_string(),
+            )
+        })
+        .collect()
 }
 
 /// The chart with its head and frame.
 #[component]
+#[allow(clippy::too_many_lines, reason = "one view is one tree")]
 pub fn Plot(plan: Plan, #[prop(into)] window: Signal<Window>) -> impl IntoView {
     let bounds = {
         let plan = plan.clone();
@@ -132,7 +164,12 @@ pub fn Plot(plan: Plan, #[prop(into)] window: Signal<Window>) -> impl IntoView {
         let (names, write) = (plan.names, plan.write);
         move |line: usize| {
             let last = window.with(|window| {
-                window.rows.iter().rev().map(|row| row.values[line]).find(|value| value.is_finite())
+                window
+                    .rows
+                    .iter()
+                    .rev()
+                    .map(|row| row.values[line])
+                    .find(|value| value.is_finite())
             });
             debug_assert!(line < names.len());
             last.map_or_else(|| "–".to_owned(), write)
@@ -140,7 +177,14 @@ pub fn Plot(plan: Plan, #[prop(into)] window: Signal<Window>) -> impl IntoView {
     };
     let any = Memo::new({
         let lines = plan.names.len();
-        move |_| window.with(|window| window.rows.iter().any(|row| row.values[..lines].iter().any(|value| value.is_finite())))
+        move |_| {
+            window.with(|window| {
+                window
+                    .rows
+                    .iter()
+                    .any(|row| row.values[..lines].iter().any(|value| value.is_finite()))
+            })
+        }
     });
     let grid = {
         let plan = plan.clone();
@@ -233,8 +277,9 @@ fn Lines(plan: Plan, window: Signal<Window>, bounds: Memo<(f64, f64)>) -> impl I
 
 #[component]
 fn Sketch(plan: Plan, window: Signal<Window>, bounds: Memo<(f64, f64)>) -> impl IntoView {
-    const NAMES: [&str; MOST_LINES] =
-        ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7"];
+    const NAMES: [&str; MOST_LINES] = [
+        "series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7",
+    ];
     // Topmost first, so that each lower area covers its part of the one above it.
     (0..plan.names.len())
         .rev()
@@ -248,7 +293,10 @@ fn Sketch(plan: Plan, window: Signal<Window>, bounds: Memo<(f64, f64)>) -> impl 
                         .iter()
                         .map(|row| {
                             let value = if plan.stacked {
-                                row.values[..=line].iter().filter(|value| value.is_finite()).sum()
+                                row.values[..=line]
+                                    .iter()
+                                    .filter(|value| value.is_finite())
+                                    .sum()
                             } else {
                                 row.values[line]
                             };
@@ -276,18 +324,28 @@ fn Interactive(plan: Plan, window: Signal<Window>, bounds: Memo<(f64, f64)>) -> 
         let (plan, name) = (plan.clone(), plan.names[index]);
         Line::new(move |row: &Row| {
             let value = row.values[index];
-            if value.is_finite() { plan.position(value) } else { f64::NAN }
+            if value.is_finite() {
+                plan.position(value)
+            } else {
+                f64::NAN
+            }
         })
         .with_name(name)
         .with_width(1.5)
         // Straight: the chart crate's curves overshoot between samples, and two samples of one moment break them.
         .with_interpolation(Interpolation::Linear)
         // A key, not a colour: the stylesheet maps it to the theme's series.
-        .with_colour(Colour::from_rgb(0, 0, u8::try_from(index + 1).unwrap_or(u8::MAX)))
+        .with_colour(Colour::from_rgb(
+            0,
+            0,
+            u8::try_from(index + 1).unwrap_or(u8::MAX),
+        ))
     };
     let series = Series::new(|row: &Row| row.at);
     let series = if plan.stacked {
-        series.stack(Stack::from((0..plan.names.len()).map(line).collect::<Vec<_>>()))
+        series.stack(Stack::from(
+            (0..plan.names.len()).map(line).collect::<Vec<_>>(),
+        ))
     } else {
         series.lines((0..plan.names.len()).map(line).collect::<Vec<_>>())
     };
@@ -302,16 +360,29 @@ fn Interactive(plan: Plan, window: Signal<Window>, bounds: Memo<(f64, f64)>) -> 
         });
     });
     let stacked = plan.stacked;
-    let rows = Signal::derive(move || window.with(|window| if stacked { closed(&window.rows) } else { window.rows.clone() }));
+    let rows = Signal::derive(move || {
+        window.with(|window| {
+            if stacked {
+                closed(&window.rows)
+            } else {
+                window.rows.clone()
+            }
+        })
+    });
     let (write, height) = (plan.write, plan.height);
     let tooltip = Tooltip::new(
         TooltipPlacement::LeftCursor,
-        TickLabels::timestamps().with_format(|at: &DateTime<Utc>, _| at.format("%-d %b %H:%M:%S").to_string()),
+        TickLabels::timestamps()
+            .with_format(|at: &DateTime<Utc>, _| at.format("%-d %b %H:%M:%S").to_string()),
         TickLabels::aligned_floats().with_format(move |value: &f64, _| {
             if !value.is_finite() {
                 return "–".to_owned();
             }
-            write(if height == Height::Decades { 10_f64.powf(*value) } else { *value })
+            write(if height == Height::Decades {
+                10_f64.powf(*value)
+            } else {
+                *value
+            })
         }),
     )
     .with_sort_by(TooltipSortBy::Descending);
@@ -331,8 +402,13 @@ fn Interactive(plan: Plan, window: Signal<Window>, bounds: Memo<(f64, f64)>) -> 
 
 /// A stacked line is filled by the stylesheet, so it begins and ends on the ground.
 fn closed(rows: &[Row]) -> Vec<Row> {
-    let ground = |row: &Row| Row { at: row.at, values: [0.0; MOST_LINES] };
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
+    let ground = |row: &Row| Row {
+        at: row.at,
+        values: [0.0; MOST_LINES],
+    };
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        return Vec::new();
+    };
     let mut closed = Vec::with_capacity(rows.len() + 2);
     closed.push(ground(first));
     closed.extend_from_slice(rows);
@@ -347,14 +423,28 @@ mod tests {
 
     #[test]
     fn a_top_has_round_quarters_and_holds_the_value() {
-        for (value, top) in [(0.0, 1.0), (0.7, 0.8), (1.0, 1.0), (3.2, 4.0), (42.0, 80.0), (81.0, 100.0)] {
-            assert!((round_up(value) - top).abs() < 1e-9, "{value}: {}", round_up(value));
+        for (value, top) in [
+            (0.0, 1.0),
+            (0.7, 0.8),
+            (1.0, 1.0),
+            (3.2, 4.0),
+            (42.0, 80.0),
+            (81.0, 100.0),
+        ] {
+            assert!(
+                (round_up(value) - top).abs() < 1e-9,
+                "{value}: {}",
+                round_up(value)
+            );
         }
     }
 
     #[test]
     fn an_area_begins_and_ends_on_the_ground() {
-        let row = Row { at: DateTime::UNIX_EPOCH, values: [3.0; MOST_LINES] };
+        let row = Row {
+            at: DateTime::UNIX_EPOCH,
+            values: [3.0; MOST_LINES],
+        };
         let closed = closed(&[row.clone(), row]);
         assert_eq!(closed.len(), 4);
         assert_eq!(closed[0].values, [0.0; MOST_LINES]);

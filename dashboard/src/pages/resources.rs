@@ -27,7 +27,12 @@ const STATES: [&str; 10] = [
 
 /// The filter that the address names. Empty fields of the form count as absent.
 fn filter_of(query: &ParamsMap) -> ResourceFilter {
-    let given = |name: &str| query.get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let given = |name: &str| {
+        query
+            .get(name)
+            .map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
+    };
     ResourceFilter {
         state: given("state"),
         server: given("server"),
@@ -45,7 +50,10 @@ pub fn ResourcesPage() -> impl IntoView {
     let query = use_query_map();
     let filter = Memo::new(move |_| filter_of(&query.read()));
     let moved = Live::refresh_on(|event| event.kind == LiveKind::Resource);
-    let page = Resource::new(move || (filter.get(), moved.get()), |(filter, _)| data::resources(filter));
+    let page = Resource::new(
+        move || (filter.get(), moved.get()),
+        |(filter, _)| data::resources(filter),
+    );
     view! {
         <Title text="Resources" />
         <div class="page-head">
@@ -62,10 +70,15 @@ pub fn ResourcesPage() -> impl IntoView {
 fn Filters(filter: Memo<ResourceFilter>) -> impl IntoView {
     let base = Base::here();
     let action = base.to("/resources");
-    let value = move |field: fn(&ResourceFilter) -> Option<String>| move || filter.with(field).unwrap_or_default();
+    let value = move |field: fn(&ResourceFilter) -> Option<String>| {
+        move || filter.with(field).unwrap_or_default()
+    };
     let any = move || {
         filter.with(|filter| {
-            let bare = ResourceFilter { limit: filter.limit, ..ResourceFilter::default() };
+            let bare = ResourceFilter {
+                limit: filter.limit,
+                ..ResourceFilter::default()
+            };
             *filter != bare
         })
     };
@@ -130,14 +143,30 @@ fn Table(page: Signal<Page<Row>>, filter: Memo<ResourceFilter>) -> impl IntoView
     let shown = Signal::derive(move || page.with(|page| page.items.len()));
     let address = {
         let base = base.clone();
-        move |after: Option<String>| base.to(&format!("/resources{}", data::query(&ResourceFilter { after, ..filter.get() })))
+        move |after: Option<String>| {
+            base.to(&format!(
+                "/resources{}",
+                data::query(&ResourceFilter {
+                    after,
+                    ..filter.get()
+                })
+            ))
+        }
     };
     let next = {
         let address = address.clone();
-        Signal::derive(move || page.with(|page| page.next.clone()).map(|next| address(Some(next))))
+        Signal::derive(move || {
+            page.with(|page| page.next.clone())
+                .map(|next| address(Some(next)))
+        })
     };
-    let first = Signal::derive(move || filter.with(|filter| filter.after.is_some()).then(|| address(None)));
-    let json = Signal::derive(move || base.api(&format!("resources{}", data::query(&filter.get()))));
+    let first = Signal::derive(move || {
+        filter
+            .with(|filter| filter.after.is_some())
+            .then(|| address(None))
+    });
+    let json =
+        Signal::derive(move || base.api(&format!("resources{}", data::query(&filter.get()))));
     view! {
         {move || {
             if none.get() {
@@ -178,7 +207,11 @@ fn Line(row: Row) -> impl IntoView {
     let base = Base::here();
     let href = base.to(&format!("/resources/{}", data::segment(&row.id)));
     let tone = state_tone(&row.state, row.stale);
-    let word = if row.stale && row.state == "ACTIVE" { "stale".to_owned() } else { row.state.clone() };
+    let word = if row.stale && row.state == "ACTIVE" {
+        "stale".to_owned()
+    } else {
+        row.state.clone()
+    };
     let reason = row.reason.clone().map(|reason| figures::words(&reason));
     view! {
         <tr>
@@ -211,7 +244,15 @@ fn Line(row: Row) -> impl IntoView {
 
 #[component]
 fn Nothing(filter: Memo<ResourceFilter>) -> impl IntoView {
-    let bare = move || filter.with(|filter| *filter == ResourceFilter { limit: filter.limit, ..ResourceFilter::default() });
+    let bare = move || {
+        filter.with(|filter| {
+            *filter
+                == ResourceFilter {
+                    limit: filter.limit,
+                    ..ResourceFilter::default()
+                }
+        })
+    };
     let base = Base::here();
     move || {
         if bare() {
@@ -259,10 +300,19 @@ mod tests {
             ..ResourceFilter::default()
         };
         let mut query = ParamsMap::new();
-        for (name, value) in [("q", "limits & co"), ("state", "ACTIVE"), ("stale", "false"), ("after", "cursor=="), ("watch", " ")] {
+        for (name, value) in [
+            ("q", "limits & co"),
+            ("state", "ACTIVE"),
+            ("stale", "false"),
+            ("after", "cursor=="),
+            ("watch", " "),
+        ] {
             query.insert(name, value.to_owned());
         }
         assert_eq!(filter_of(&query), filter);
-        assert_eq!(data::query(&filter), "?q=limits%20%26%20co&state=ACTIVE&stale=false&after=cursor%3D%3D");
+        assert_eq!(
+            data::query(&filter),
+            "?q=limits%20%26%20co&state=ACTIVE&stale=false&after=cursor%3D%3D"
+        );
     }
 }

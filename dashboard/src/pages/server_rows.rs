@@ -44,8 +44,15 @@ fn Row(row: ServerRow) -> impl IntoView {
     let base = Base::here();
     let href = base.to(&format!("/resources?server={}", data::segment(&name)));
     let stale = row.stale;
-    let stale_href = base.to(&format!("/resources?server={}&stale=true", data::segment(&name)));
-    let (tone, word) = if row.ready { (Tone::Good, "ready") } else { (Tone::Bad, "away") };
+    let stale_href = base.to(&format!(
+        "/resources?server={}&stale=true",
+        data::segment(&name)
+    ));
+    let (tone, word) = if row.ready {
+        (Tone::Good, "ready")
+    } else {
+        (Tone::Bad, "away")
+    };
     view! {
         <tr>
             <td data-label="Server"><a href=href><span class="muted">{row.namespace}"/"</span>{row.name}</a></td>

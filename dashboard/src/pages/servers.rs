@@ -6,7 +6,9 @@ use leptos_meta::Title;
 
 use super::server_rows::StateCounts;
 use crate::live::Live;
-use crate::parts::{Badge, Command, Copy, Digest, Empty, Loaded, Pager, Shape, Tone, ToneShape, When};
+use crate::parts::{
+    Badge, Command, Copy, Digest, Empty, Loaded, Pager, Shape, Tone, ToneShape, When,
+};
 use crate::{Base, data, figures};
 
 #[component]
@@ -63,8 +65,15 @@ fn Card(server: Server) -> impl IntoView {
     let base = Base::here();
     let name = format!("{}/{}", server.namespace, server.name);
     let resources = base.to(&format!("/resources?server={}", data::segment(&name)));
-    let kubectl = format!("kubectl -n {} get mcpserver {} -o yaml", server.namespace, server.name);
-    let (tone, word) = if server.ready { (Tone::Good, "ready") } else { (Tone::Bad, "away") };
+    let kubectl = format!(
+        "kubectl -n {} get mcpserver {} -o yaml",
+        server.namespace, server.name
+    );
+    let (tone, word) = if server.ready {
+        (Tone::Good, "ready")
+    } else {
+        (Tone::Bad, "away")
+    };
     let era = match (&server.era, &server.protocol_version) {
         (Some(era), Some(version)) => format!("{era}, {version}"),
         (Some(era), None) => era.clone(),
@@ -80,7 +89,10 @@ fn Card(server: Server) -> impl IntoView {
         Some(false) => "not offered: its resources are polled",
         None => "not known yet",
     };
-    let capabilities = server.capabilities.as_ref().and_then(|value| serde_json::to_string_pretty(value).ok());
+    let capabilities = server
+        .capabilities
+        .as_ref()
+        .and_then(|value| serde_json::to_string_pretty(value).ok());
     let per_hour = server.reads_per_hour;
     let heading = format!("server-{}", server.uid);
     let labelled = heading.clone();

@@ -57,7 +57,10 @@ pub fn Shape(tone: Tone) -> impl IntoView {
 
 /// A word with its tone.
 #[component]
-pub fn Badge(#[prop(into)] tone: Signal<Tone>, #[prop(into)] word: Signal<String>) -> impl IntoView {
+pub fn Badge(
+    #[prop(into)] tone: Signal<Tone>,
+    #[prop(into)] word: Signal<String>,
+) -> impl IntoView {
     view! {
         <span class=move || format!("badge {}", tone.get().class())>
             {move || view! { <Shape tone=tone.get() /> }}

@@ -12,9 +12,17 @@ pub fn Copy(#[prop(into)] text: Signal<String>, #[prop(into)] what: String) -> i
     let copy = move |_| {
         #[cfg(feature = "hydrate")]
         {
-            let _ = window().navigator().clipboard().write_text(&text.get_untracked());
+            let _ = window()
+                .navigator()
+                .clipboard()
+                .write_text(&text.get_untracked());
             copied.set(true);
-            set_timeout(move || { copied.try_set(false); }, std::time::Duration::from_millis(1_600));
+            set_timeout(
+                move || {
+                    copied.try_set(false);
+                },
+                std::time::Duration::from_millis(1_600),
+            );
         }
         #[cfg(not(feature = "hydrate"))]
         let _ = text;

@@ -24,9 +24,14 @@ pub fn Indicator() -> impl IntoView {
     let title = move || match state.get() {
         State::Served => "The page as the server made it. Reload to see what is new.".to_owned(),
         State::Live => "Changes are shown within about a second.".to_owned(),
-        State::Reconnecting => "The stream of changes is away; the browser is trying again.".to_owned(),
+        State::Reconnecting => {
+            "The stream of changes is away; the browser is trying again.".to_owned()
+        }
         State::Polling => "No stream of changes: the page asks every ten seconds.".to_owned(),
-        State::Stale(since) => format!("The server does not answer. This is what it said until {}.", crate::figures::exact(since)),
+        State::Stale(since) => format!(
+            "The server does not answer. This is what it said until {}.",
+            crate::figures::exact(since)
+        ),
     };
     view! {
         <span class=class role="status" title=title>

@@ -34,7 +34,16 @@ where
                 });
                 let problem: Memo<Option<Problem>> = Memo::new(move |_| resource.get().and_then(Result::err));
                 let have = Memo::new(move |_| good.with(Option::is_some));
-                Effect::new(move |_| Live::answered(problem.with(|problem| problem.as_ref().is_none_or(|problem| problem.status != 0))));
+                // On the answer itself: one that brought nothing new says too that the server is there.
+                Effect::new(move |_| {
+                    let reached = resource.with(|answer| {
+                        let problem = answer.as_ref().map(|answer| answer.as_ref().err());
+                        problem.map(|problem| problem.is_none_or(|problem| problem.status != 0))
+                    });
+                    if let Some(reached) = reached {
+                        Live::answered(reached);
+                    }
+                });
                 let children = Arc::clone(&children);
                 move || {
                     // Read here so that the surrounding boundary waits for the answer.

@@ -6,7 +6,11 @@ use crate::range::Range;
 
 /// One link a window; `address` writes the address for a window's word.
 #[component]
-pub fn Ranges<F>(among: &'static [Range], #[prop(into)] chosen: Signal<Range>, address: F) -> impl IntoView
+pub fn Ranges<F>(
+    among: &'static [Range],
+    #[prop(into)] chosen: Signal<Range>,
+    address: F,
+) -> impl IntoView
 where
     F: Fn(&str) -> String + Clone + Send + Sync + 'static,
 {

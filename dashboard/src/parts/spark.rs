@@ -19,7 +19,8 @@ fn paths(points: &Points, low: f64, high: f64) -> (String, String) {
                 let _ = write!(area, "L{x:.1} {y:.2}");
             }
             if run.len() == 1 {
-                line.push_str("h.01");
+                // A lone value has no length: a short dash shows it.
+                line.push_str("m-6 0h12");
             }
             let _ = write!(area, "L{:.1} 100Z", last.0);
         }
@@ -27,7 +28,10 @@ fn paths(points: &Points, low: f64, high: f64) -> (String, String) {
     };
     for (share, value) in points {
         match value {
-            Some(value) => run.push((share * 1_000.0, 100.0 - ((value - low) / span).clamp(0.0, 1.0) * 100.0)),
+            Some(value) => run.push((
+                share * 1_000.0,
+                100.0 - ((value - low) / span).clamp(0.0, 1.0) * 100.0,
+            )),
             None => flush(&mut run),
         }
     }
@@ -49,7 +53,10 @@ pub fn Spark(
     let drawn = Memo::new(move |_| points.with(|points| paths(points, low.get(), high.get())));
     let across = move || {
         let span = high.get() - low.get();
-        target.get().filter(|_| span > 0.0).map(|target| 100.0 - ((target - low.get()) / span).clamp(0.0, 1.0) * 100.0)
+        target
+            .get()
+            .filter(|_| span > 0.0)
+            .map(|target| 100.0 - ((target - low.get()) / span).clamp(0.0, 1.0) * 100.0)
     };
     view! {
         <svg class=format!("spark {series}") viewBox="0 0 1000 100" preserveAspectRatio="none" aria-hidden="true">
@@ -66,8 +73,17 @@ mod tests {
 
     #[test]
     fn a_gap_breaks_the_line_and_values_stay_in_the_box() {
-        let (line, area) = paths(&vec![(0.0, Some(0.0)), (0.25, Some(20.0)), (0.5, None), (1.0, Some(5.0))], 0.0, 10.0);
-        assert_eq!(line, "M0.0 100.00L250.0 0.00M1000.0 50.00h.01");
+        let (line, area) = paths(
+            &vec![
+                (0.0, Some(0.0)),
+                (0.25, Some(20.0)),
+                (0.5, None),
+                (1.0, Some(5.0)),
+            ],
+            0.0,
+            10.0,
+        );
+        assert_eq!(line, "M0.0 100.00L250.0 0.00M1000.0 50.00m-6 0h12");
         assert_eq!(area.matches('Z').count(), 2);
     }
 

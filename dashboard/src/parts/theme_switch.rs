@@ -44,7 +44,9 @@ pub fn ThemeSwitch() -> impl IntoView {
 fn start() -> Theme {
     #[cfg(feature = "hydrate")]
     {
-        let written = document().document_element().and_then(|html| html.get_attribute("data-theme"));
+        let written = document()
+            .document_element()
+            .and_then(|html| html.get_attribute("data-theme"));
         Theme::parse(&written.unwrap_or_default())
     }
     #[cfg(not(feature = "hydrate"))]

@@ -16,7 +16,11 @@ pub fn When(#[prop(into)] at: Signal<DateTime<Utc>>) -> impl IntoView {
             None => figures::moment(at),
             Some(now) => {
                 let age = figures::seconds_between(at, now);
-                if age < 1.0 { "just now".to_owned() } else { format!("{} ago", figures::short_duration(age)) }
+                if age < 1.0 {
+                    "just now".to_owned()
+                } else {
+                    format!("{} ago", figures::short_duration(age))
+                }
             }
         }
     };

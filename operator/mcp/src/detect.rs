@@ -59,7 +59,7 @@ enum Probe {
 
 async fn probe(link: &Link, deadline: Duration) -> Result<Probe, ConnectError> {
     match modern::discover(link, deadline).await {
-        Ok(Discovery::Modern(receipt)) => Ok(Probe::Modern(receipt)),
+        Ok(Discovery::Modern(receipt)) => Ok(Probe::Modern(*receipt)),
         Ok(Discovery::LegacyVersions | Discovery::Nonsense) => Ok(Probe::Legacy(None)),
         Ok(Discovery::NothingInCommon(offered)) => Err(ConnectError::NoCommonVersion { offered }),
         Err(failure) => judge(failure),

@@ -69,7 +69,7 @@ fn header_text(value: &str) -> String {
 
 /// What the probe found out.
 pub(crate) enum Discovery {
-    Modern(CapabilityReceipt),
+    Modern(Box<CapabilityReceipt>),
     /// An answer that lists only versions with a handshake.
     LegacyVersions,
     /// An answer, but not to this question.
@@ -102,12 +102,12 @@ pub(crate) async fn discover(link: &Link, deadline: Duration) -> Result<Discover
             .or_else(|| result.get("serverInfo"))
             .cloned()
             .unwrap_or_default();
-        return Ok(Discovery::Modern(CapabilityReceipt::new(
+        return Ok(Discovery::Modern(Box::new(CapabilityReceipt::new(
             Era::Modern,
             &version(),
             &info,
             capabilities,
-        )));
+        ))));
     }
     Ok(split_versions(versions))
 }

@@ -2,18 +2,19 @@
 
 use std::{path::PathBuf, process::Command, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use fencepost_tests::{process::Process, real_servers::node_folder, wait};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use thirtyfour::{
-    ChromiumLikeCapabilities, DesiredCapabilities, LoggingPrefsLogLevel, WebDriver,
-    extensions::cdp::ChromeDevTools,
-};
+use thirtyfour::{ChromiumLikeCapabilities, DesiredCapabilities, LoggingPrefsLogLevel, WebDriver};
 
 const START: Duration = Duration::from_secs(30);
 
+/// The word of the live indicator; only the wasm ever writes "live".
+pub const INDICATOR: &str = "return document.querySelector('.live-word')?.textContent ?? null";
+
 /// Where the pictures of a run are kept.
-pub fn artifacts() -> PathBuf {
+fn artifacts() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("artifacts");
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -21,7 +22,6 @@ pub fn artifacts() -> PathBuf {
 
 pub struct Chromium {
     pub driver: WebDriver,
-    devtools: ChromeDevTools,
     // Held: dropping the process ends the driver and what it started.
     _process: Process,
     _profile: TempDir,
@@ -79,18 +79,17 @@ impl Chromium {
                 .unwrap();
         }
         let driver = WebDriver::new(&url, capabilities).await.unwrap();
-        let devtools = ChromeDevTools::new(driver.handle().clone());
         Self {
             driver,
-            devtools,
             _process: process,
             _profile: profile,
         }
     }
 
     pub async fn devtools(&self, command: &str, parameters: Value) -> Value {
-        self.devtools
-            .execute_cdp_with_params(command, parameters)
+        self.driver
+            .cdp()
+            .send_raw(command, parameters)
             .await
             .unwrap()
     }
@@ -112,10 +111,8 @@ impl Chromium {
     /// Opens a page and waits until the wasm has taken it over and the stream is open.
     pub async fn open_live(&self, url: &str) {
         self.open(url).await;
-        self.until("a live page", "return document.querySelector('.indicator, [data-live]')?.textContent ?? document.body.innerText", |text| {
-            text.as_str().is_some_and(|text| text.contains("live"))
-        })
-        .await;
+        self.until("a live page", INDICATOR, |word| *word == "live")
+            .await;
     }
 
     pub async fn eval(&self, script: &str) -> Value {
@@ -151,7 +148,8 @@ impl Chromium {
     /// Addresses asked since the last call that do not begin with `base`.
     pub async fn asked_elsewhere(&self, base: &str) -> Vec<String> {
         let log = self.driver.get_log("performance").await.unwrap();
-        log.into_iter()
+        let (ours, elsewhere): (Vec<_>, Vec<_>) = log
+            .into_iter()
             .filter_map(|entry| {
                 let event: Value = serde_json::from_str(&entry.message).ok()?;
                 let message = &event["message"];
@@ -161,10 +159,13 @@ impl Chromium {
                         .map(str::to_owned)
                 })?
             })
-            .filter(|url| {
-                !url.starts_with(base) && !url.starts_with("data:") && !url.starts_with("chrome")
-            })
-            .collect()
+            .filter(|url| !url.starts_with("data:") && !url.starts_with("chrome"))
+            .partition(|url| url.starts_with(base));
+        assert!(
+            !ours.is_empty(),
+            "the log holds no request at all: it proves nothing"
+        );
+        elsewhere
     }
 
     /// Violations that axe-core calls serious or critical.
@@ -174,19 +175,55 @@ impl Chromium {
         // By the devtools: the page's own policy lets no foreign script in.
         self.devtools("Runtime.evaluate", json!({"expression": axe}))
             .await;
-        let run = "axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify(r.violations\
+        let run = "axe.run(document).then(r => ({passed: r.passes.length, violated: r.violations\
                    .filter(v => ['serious', 'critical'].includes(v.impact))\
-                   .map(v => v.id + ': ' + v.nodes.map(n => n.target.join(' ')).slice(0, 3).join(', '))))";
+                   .map(v => v.id + ': ' + v.nodes.map(n => n.target.join(' ')).slice(0, 3).join(', '))}))";
         let answer = self
             .devtools(
                 "Runtime.evaluate",
                 json!({"expression": run, "awaitPromise": true, "returnByValue": true}),
             )
             .await;
-        let found = answer["result"]["value"]
-            .as_str()
-            .unwrap_or_else(|| panic!("axe did not run: {answer}"));
-        serde_json::from_str(found).unwrap()
+        let found = &answer["result"]["value"];
+        assert!(
+            found["passed"].as_u64() > Some(5),
+            "axe did not look at the page: {answer}"
+        );
+        serde_json::from_value(found["violated"].clone()).unwrap()
+    }
+
+    /// What the eye would find wrong with the layout: a page wider than the window, drawings with
+    /// coordinates that are no numbers, and an end that the bar at the thumb hides.
+    pub async fn misdrawn(&self) -> Vec<String> {
+        let found = self
+            .eval(
+                "const found = [];
+                 const wide = document.documentElement.scrollWidth - window.innerWidth;
+                 if (wide > 0) found.push(`${wide} px too wide`);
+                 for (const node of document.querySelectorAll('svg *'))
+                     for (const a of node.attributes)
+                         if (/NaN|Infinity/.test(a.value)) found.push(`<${node.tagName} ${a.name}=${a.value.slice(0, 60)}>`);
+                 scrollTo(0, document.documentElement.scrollHeight);
+                 const nav = document.querySelector('.top nav').getBoundingClientRect();
+                 const low = [...document.querySelectorAll('.foot > *')].reduce((b, e) => Math.max(b, e.getBoundingClientRect().bottom), 0);
+                 if (nav.top > 200 && low > nav.top + 0.5) found.push(`the navigation hides ${low - nav.top} px of the page's end`);
+                 scrollTo(0, 0);
+                 return found;",
+            )
+            .await;
+        serde_json::from_value(found).unwrap()
+    }
+
+    /// A picture of the whole page, not of the window alone.
+    pub async fn picture(&self, name: &str) {
+        let shot = self
+            .devtools(
+                "Page.captureScreenshot",
+                json!({"format": "png", "captureBeyondViewport": true}),
+            )
+            .await;
+        let bytes = STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
+        std::fs::write(artifacts().join(format!("{name}.png")), bytes).unwrap();
     }
 
     pub async fn end(self) {

@@ -6,7 +6,7 @@ use fencepost_tests::faulty::FaultyServer;
 use serde_json::json;
 
 use crate::{
-    chromium::Chromium,
+    chromium::{Chromium, INDICATOR},
     world::{LAZY, World, server, watch},
 };
 
@@ -55,20 +55,46 @@ async fn a_change_shows_on_the_open_page_and_a_cut_is_mended() {
         .await;
 
     assert!(world.fencepost.terminate().await.success());
+    let gone = chrono::Utc::now();
     chromium
-        .until("that it is not live", shown, |text| {
-            let text = text.as_str().unwrap();
-            text.contains("reconnecting")
-                || text.contains("stale since")
-                || text.contains("polling")
+        .until("that it is cut", INDICATOR, |word| *word == "reconnecting")
+        .await;
+    chromium
+        .until("since when it is old", INDICATOR, |word| {
+            word.as_str()
+                .is_some_and(|word| word.starts_with("stale since"))
         })
         .await;
+    // Old since the stream went, which is not when the page was opened.
+    let title = chromium
+        .eval("return document.querySelector('.live').title")
+        .await;
+    let since = title
+        .as_str()
+        .and_then(|title| title.split_once(" until "))
+        .and_then(|(_, at)| {
+            chrono::NaiveDateTime::parse_from_str(at, "%Y-%m-%d %H:%M:%S%.3f UTC.").ok()
+        })
+        .unwrap_or_else(|| panic!("no time in {title}"))
+        .and_utc();
+    assert!(
+        (since - gone).num_seconds().abs() < 5,
+        "stale since {since}, cut at {gone}"
+    );
+    assert!(
+        chromium.text().await.contains(&digest),
+        "what was known is no longer shown"
+    );
+
     faulty.set(URI, "three");
     world.start_again().await;
     let after = world.content(URI, "three").await;
     let digest = after["digest"].as_str().unwrap()[7..15].to_owned();
     chromium
-        .until("live again and current", shown, |text| {
+        .until("live again", INDICATOR, |word| *word == "live")
+        .await;
+    chromium
+        .until("what is current", shown, |text| {
             text.as_str().unwrap().contains(&digest)
         })
         .await;
@@ -125,9 +151,14 @@ async fn markup_in_uri_and_content_stays_text() {
     chromium
         .open_live(&format!("{}/resources/{id}", world.base))
         .await;
+    let shown = chromium.text().await;
+    for words in [uri, "<img src=x onerror=window.owned=1>", "<b onclick="] {
+        assert!(shown.contains(words), "{words} is not shown as it is");
+    }
     assert!(
-        chromium.text().await.contains(uri),
-        "the URI is not shown as it is"
+        chromium.eval("return window.owned ?? null").await.is_null(),
+        "markup ran after hydration"
     );
+    assert_eq!(chromium.console_errors().await, Vec::<String>::new());
     chromium.end().await;
 }

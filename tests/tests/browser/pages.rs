@@ -6,12 +6,17 @@ use fencepost_tests::{
 };
 
 use crate::{
-    chromium::{Chromium, artifacts},
+    chromium::Chromium,
     world::{LAZY, World, index, server, watch},
 };
 
 /// Looks at each page in each form; whatever is wrong is told together.
 async fn look(world: &World, ledger: &str, pages: &[(&str, String)]) {
+    look_but(world, ledger, pages, &[]).await;
+}
+
+/// The same, with words of the console that are meant to be there.
+async fn look_but(world: &World, ledger: &str, pages: &[(&str, String)], meant: &[&str]) {
     let chromium = Chromium::start().await;
     let mut wrong = Vec::new();
     for width in [1440, 390] {
@@ -20,38 +25,14 @@ async fn look(world: &World, ledger: &str, pages: &[(&str, String)]) {
             for (name, path) in pages {
                 let place = format!("{ledger}-{name}-{width}-{scheme}");
                 chromium.open_live(&format!("{}{path}", world.base)).await;
-                let overflow = chromium
-                    .eval("return document.documentElement.scrollWidth - window.innerWidth")
-                    .await;
-                if overflow.as_i64() > Some(0) {
-                    wrong.push(format!("{place}: {overflow} px too wide"));
-                }
-                wrong.extend(
-                    chromium
-                        .console_errors()
-                        .await
-                        .into_iter()
-                        .map(|e| format!("{place}: {e}")),
-                );
-                wrong.extend(
-                    chromium
-                        .asked_elsewhere(&world.base)
-                        .await
-                        .into_iter()
-                        .map(|e| format!("{place}: asked {e}")),
-                );
-                wrong.extend(
-                    chromium
-                        .inaccessible()
-                        .await
-                        .into_iter()
-                        .map(|e| format!("{place}: {e}")),
-                );
-                chromium
-                    .driver
-                    .screenshot(&artifacts().join(format!("{place}.png")))
-                    .await
-                    .unwrap();
+                let mut found = chromium.misdrawn().await;
+                found.extend(chromium.asked_elsewhere(&world.base).await);
+                found.extend(chromium.inaccessible().await);
+                let errors = chromium.console_errors().await;
+                let unmeant = |error: &String| !meant.iter().any(|words| error.contains(words));
+                found.extend(errors.into_iter().filter(unmeant));
+                wrong.extend(found.into_iter().map(|what| format!("{place}: {what}")));
+                chromium.picture(&place).await;
             }
         }
     }
@@ -159,16 +140,55 @@ async fn a_broken_ledger() {
         .resource("a missing one", uris[2], |r| r["state"] == "TOMBSTONED")
         .await;
     let mut pages = lists();
-    pages.push((
-        "resource",
-        format!("/resources/{}", gone["id"].as_str().unwrap()),
-    ));
+    let stale = world.find(uris[0]).await.unwrap();
+    for (name, resource) in [("gone", &gone), ("stale", &stale)] {
+        let id = resource["id"].as_str().unwrap();
+        pages.push((name, format!("/resources/{id}")));
+    }
     look(&world, "broken", &pages).await;
-    let text = world.answer("/").await.text().await.unwrap();
-    assert!(
-        text.contains("away"),
-        "the overview does not name the server that is away"
+    let chromium = Chromium::start().await;
+    let said = [
+        ("/", "agents/away"),
+        ("/", "Resources stale"),
+        ("/", "Indexes behind"),
+        ("/servers", "away"),
+        ("/indexes", "500"),
+    ];
+    for (path, words) in said {
+        chromium.open_live(&format!("{}{path}", world.base)).await;
+        let shown = chromium.text().await;
+        assert!(shown.contains(words), "{path} does not say {words}");
+    }
+    chromium.end().await;
+}
+
+#[tokio::test]
+async fn reads_are_drawn_by_trigger() {
+    let faulty = FaultyServer::start().await;
+    faulty.set("config://polled", "one");
+    let polled = watch(
+        "polled",
+        &["config://polled"],
+        "{mode: Poll, maxStaleness: 5s, pollInterval: 1s}",
     );
+    let world = World::start(&[server(&faulty.url()), polled].concat()).await;
+    world.content("config://polled", "one").await;
+    let chromium = Chromium::start().await;
+    chromium
+        .open_live(&format!("{}/?range=15m", world.base))
+        .await;
+    // The interactive chart has taken the sketch's place and fills some of its height: samples come every few seconds.
+    let height = "return Math.max(0, ...[...document.querySelectorAll('.stacked ._chartistry_series path')]\
+                  .map(path => path.getBBox().height).filter(Number.isFinite))";
+    chromium
+        .until("polls drawn as an area", height, |height| {
+            height.as_f64() > Some(10.0)
+        })
+        .await;
+    assert_eq!(chromium.misdrawn().await, Vec::<String>::new());
+    assert_eq!(chromium.console_errors().await, Vec::<String>::new());
+    chromium.picture("reads-by-trigger").await;
+    chromium.end().await;
 }
 
 #[tokio::test]
@@ -178,8 +198,18 @@ async fn what_is_not_there_is_404() {
     for path in [
         "/nothing",
         "/resources/00000000-0000-0000-0000-000000000000",
+        "/resources/no-such-id",
         "/assets/fencepost-0.js",
     ] {
         assert_eq!(world.answer(path).await.status(), 404, "{path}");
     }
+    let lost = [
+        ("nothing", "/nothing".to_owned()),
+        (
+            "no-resource",
+            "/resources/00000000-0000-0000-0000-000000000000".to_owned(),
+        ),
+    ];
+    // The browser notes on its console that it was answered 404.
+    look_but(&world, "lost", &lost, &["status of 404"]).await;
 }

@@ -93,6 +93,21 @@ async fn the_address_bar_holds_the_view_and_back_works() {
             text.as_str().unwrap().contains("config://alpha")
         })
         .await;
-    assert!(chromium.console_errors().await.is_empty());
+    // A range is a link, so the address holds it and Back leaves it.
+    chromium.open_live(&world.base).await;
+    chromium
+        .eval("[...document.querySelectorAll('.page-head a')].find(a => a.textContent === '6h').click()")
+        .await;
+    let range = "return [location.search, document.querySelector('.page-head a[aria-current]')?.textContent].join()";
+    chromium
+        .until("the range in the address", range, |is| {
+            *is == "?range=6h,6h"
+        })
+        .await;
+    chromium.driver.back().await.unwrap();
+    chromium
+        .until("the range before", range, |is| *is == ",1h")
+        .await;
+    assert_eq!(chromium.console_errors().await, Vec::<String>::new());
     chromium.end().await;
 }

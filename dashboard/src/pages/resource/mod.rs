@@ -26,9 +26,14 @@ pub fn ResourcePage() -> impl IntoView {
     let query = use_query_map();
     let id = Memo::new(move |_| params.read().get("id").unwrap_or_default());
     let place = Memo::new(move |_| Place::of(&id.get(), &query.read()));
-    let moved = Live::refresh_on(move |event| id.with_untracked(|id| event.id.as_deref() == Some(id.as_str())));
+    let moved = Live::refresh_on(move |event| {
+        id.with_untracked(|id| event.id.as_deref() == Some(id.as_str()))
+    });
 
-    let detail = Resource::new(move || (id.get(), moved.get()), |(id, _)| data::resource(id));
+    let detail = Resource::new(
+        move || (id.get(), moved.get()),
+        |(id, _)| data::resource(id),
+    );
     let timeline = Resource::new(
         move || (id.get(), place.read().range.seconds, moved.get()),
         |(id, seconds, _)| data::timeline(id, seconds),
@@ -36,7 +41,13 @@ pub fn ResourcePage() -> impl IntoView {
     let versions = Resource::new(
         move || {
             let place = place.get();
-            (id.get(), place.versions_after, place.old, place.new, moved.get())
+            (
+                id.get(),
+                place.versions_after,
+                place.old,
+                place.new,
+                moved.get(),
+            )
         },
         |(id, after, old, new, _)| data::comparison(id, after, old, new),
     );

@@ -26,10 +26,19 @@ const LEAST_LANES: usize = 3;
 #[component]
 pub fn PictureSection(timeline: Signal<Timeline>, place: Memo<Place>) -> impl IntoView {
     let scale = Memo::new(move |_| place.read().scale);
-    let picture = Memo::new(move |_| timeline.with(|timeline| Picture::lay_out(timeline, scale.get())));
+    let picture =
+        Memo::new(move |_| timeline.with(|timeline| Picture::lay_out(timeline, scale.get())));
     let chosen = RwSignal::new(None::<String>);
     let range = Signal::derive(move || place.read().range);
-    let address = move |scale: Scale| move || Place { scale, ..place.get() }.address();
+    let address = move |scale: Scale| {
+        move || {
+            Place {
+                scale,
+                ..place.get()
+            }
+            .address()
+        }
+    };
     let scale_link = move |value: Scale, word: &'static str, title: &'static str| {
         view! {
             <a href=address(value) title=title data-noscroll="true" aria-current=move || (scale.get() == value).then_some("true")>
@@ -38,9 +47,15 @@ pub fn PictureSection(timeline: Signal<Timeline>, place: Memo<Place>) -> impl In
         }
     };
     let step = move |event: leptos::ev::KeyboardEvent| {
-        let ids: Vec<String> =
-            picture.with_untracked(|picture| picture.bars.iter().map(|bar| bar.read.request_id.clone()).collect());
-        let now = chosen.with_untracked(|chosen| ids.iter().position(|id| Some(id) == chosen.as_ref()));
+        let ids: Vec<String> = picture.with_untracked(|picture| {
+            picture
+                .bars
+                .iter()
+                .map(|bar| bar.read.request_id.clone())
+                .collect()
+        });
+        let now =
+            chosen.with_untracked(|chosen| ids.iter().position(|id| Some(id) == chosen.as_ref()));
         let next = match (event.key().as_str(), now) {
             ("ArrowRight", Some(now)) => (now + 1).min(ids.len().saturating_sub(1)),
             ("ArrowLeft", Some(now)) => now.saturating_sub(1),
@@ -100,7 +115,11 @@ fn percent(share: f64) -> String {
 }
 
 #[component]
-fn Drawing(picture: Memo<Picture>, timeline: Signal<Timeline>, chosen: RwSignal<Option<String>>) -> impl IntoView {
+fn Drawing(
+    picture: Memo<Picture>,
+    timeline: Signal<Timeline>,
+    chosen: RwSignal<Option<String>>,
+) -> impl IntoView {
     let lanes = Memo::new(move |_| picture.read().lanes.max(LEAST_LANES));
     let bars_top = WATERMARK + MARK_BAND + 8.0;
     #[allow(clippy::cast_precision_loss, reason = "at most eight lanes")]
@@ -162,8 +181,16 @@ fn level(ordinal: i64, low: i64, high: i64) -> f64 {
 /// The step line, with the ordinal at each rise that has room for it.
 fn steps(steps: &[Step]) -> AnyView {
     const ROOM: f64 = 0.035;
-    let low = steps.iter().map(|step| step.ordinal).min().unwrap_or_default();
-    let high = steps.iter().map(|step| step.ordinal).max().unwrap_or_default();
+    let low = steps
+        .iter()
+        .map(|step| step.ordinal)
+        .min()
+        .unwrap_or_default();
+    let high = steps
+        .iter()
+        .map(|step| step.ordinal)
+        .max()
+        .unwrap_or_default();
     let mut labelled = -1.0;
     steps
         .iter()
@@ -196,13 +223,19 @@ fn steps(steps: &[Step]) -> AnyView {
 }
 
 fn placed(mark: &Placed, bottom: f64) -> AnyView {
-    let Some(shape) = MarkShape::of(&mark.mark.kind) else { return ().into_any() };
+    let Some(shape) = MarkShape::of(&mark.mark.kind) else {
+        return ().into_any();
+    };
     let title = format!(
         "{}, {}, generation {}{}",
         shape.word,
         figures::exact(mark.mark.at),
         mark.mark.generation,
-        mark.mark.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default(),
+        mark.mark
+            .detail
+            .as_ref()
+            .map(|detail| format!(": {detail}"))
+            .unwrap_or_default(),
     );
     view! {
         <g class=format!("mark {}", shape.class)>
@@ -217,7 +250,12 @@ fn placed(mark: &Placed, bottom: f64) -> AnyView {
 }
 
 #[component]
-fn ReadBar(bar: Bar, top: f64, chosen: RwSignal<Option<String>>, picture: Memo<Picture>) -> impl IntoView {
+fn ReadBar(
+    bar: Bar,
+    top: f64,
+    chosen: RwSignal<Option<String>>,
+    picture: Memo<Picture>,
+) -> impl IntoView {
     /// Narrower than this has no room for its ordinal.
     const ROOM: f64 = 0.03;
     let outcome = Outcome::of(bar.read.outcome.as_deref());
@@ -233,8 +271,18 @@ fn ReadBar(bar: Bar, top: f64, chosen: RwSignal<Option<String>>, picture: Memo<P
     let end = bar.end;
     let thread = move || {
         picture.with(|picture| {
-            let low = picture.steps.iter().map(|step| step.ordinal).min().unwrap_or_default();
-            let high = picture.steps.iter().map(|step| step.ordinal).max().unwrap_or_default();
+            let low = picture
+                .steps
+                .iter()
+                .map(|step| step.ordinal)
+                .min()
+                .unwrap_or_default();
+            let high = picture
+                .steps
+                .iter()
+                .map(|step| step.ordinal)
+                .max()
+                .unwrap_or_default();
             picture
                 .steps
                 .iter()
@@ -261,10 +309,19 @@ fn ReadBar(bar: Bar, top: f64, chosen: RwSignal<Option<String>>, picture: Memo<P
 /// A read as a sentence: for titles, for the line below the picture, for screen readers.
 fn in_words(read: &Receipt) -> String {
     let outcome = Outcome::of(read.outcome.as_deref());
-    let reason = read.reason.as_ref().map(|reason| format!(" ({})", figures::words(reason))).unwrap_or_default();
+    let reason = read
+        .reason
+        .as_ref()
+        .map(|reason| format!(" ({})", figures::words(reason)))
+        .unwrap_or_default();
     let took = read
         .finished_at
-        .map(|finished| format!(", answered after {}", figures::duration(figures::seconds_between(read.issued_at, finished))))
+        .map(|finished| {
+            format!(
+                ", answered after {}",
+                figures::duration(figures::seconds_between(read.issued_at, finished))
+            )
+        })
         .unwrap_or_default();
     format!(
         "Read {}, generation {}, {}: issued {}{took}: {}{reason}",
@@ -280,12 +337,20 @@ fn summary(timeline: &Timeline) -> String {
     let counted = OUTCOMES
         .iter()
         .filter_map(|outcome| {
-            let count = timeline.reads.iter().filter(|read| Outcome::of(read.outcome.as_deref()) == *outcome).count();
+            let count = timeline
+                .reads
+                .iter()
+                .filter(|read| Outcome::of(read.outcome.as_deref()) == *outcome)
+                .count();
             (count > 0).then(|| format!("{count} {}", outcome.word))
         })
         .collect::<Vec<_>>()
         .join(", ");
-    format!("{} reads: {counted}. {} marks. The table below lists them.", timeline.reads.len(), timeline.marks.len())
+    format!(
+        "{} reads: {counted}. {} marks. The table below lists them.",
+        timeline.reads.len(),
+        timeline.marks.len()
+    )
 }
 
 /// What is under the pointer or the keys, in words; its room is always there.
@@ -293,7 +358,13 @@ fn summary(timeline: &Timeline) -> String {
 fn Told(picture: Memo<Picture>, chosen: RwSignal<Option<String>>) -> impl IntoView {
     let read = Memo::new(move |_| {
         let chosen = chosen.get()?;
-        picture.with(|picture| picture.bars.iter().find(|bar| bar.read.request_id == chosen).map(|bar| bar.read.clone()))
+        picture.with(|picture| {
+            picture
+                .bars
+                .iter()
+                .find(|bar| bar.read.request_id == chosen)
+                .map(|bar| bar.read.clone())
+        })
     });
     view! {
         <p class="told" aria-live="polite">
@@ -337,10 +408,22 @@ fn AsTable(timeline: Signal<Timeline>) -> impl IntoView {
     const MOST: usize = 200;
     let rows = move || {
         timeline.with(|timeline| {
-            let reads = timeline.reads.iter().map(|read| (read.finished_at.unwrap_or(read.issued_at), "read", in_words(read), read.generation));
+            let reads = timeline.reads.iter().map(|read| {
+                (
+                    read.finished_at.unwrap_or(read.issued_at),
+                    "read",
+                    in_words(read),
+                    read.generation,
+                )
+            });
             let marks = timeline.marks.iter().map(|mark| {
                 let word = MarkShape::of(&mark.kind).map_or("mark", |shape| shape.word);
-                (mark.at, word, mark.detail.clone().unwrap_or_default(), mark.generation)
+                (
+                    mark.at,
+                    word,
+                    mark.detail.clone().unwrap_or_default(),
+                    mark.generation,
+                )
             });
             let mut rows: Vec<_> = reads.chain(marks).collect();
             rows.sort_by_key(|row| std::cmp::Reverse(row.0));

@@ -26,7 +26,11 @@ impl Place {
         Self {
             id: id.to_owned(),
             range: Range::parse(given("range").as_deref(), range::PICTURE, "15m"),
-            scale: if given("scale").as_deref() == Some("order") { Scale::Order } else { Scale::Time },
+            scale: if given("scale").as_deref() == Some("order") {
+                Scale::Order
+            } else {
+                Scale::Time
+            },
             old: ordinal("old"),
             new: ordinal("new"),
             versions_after: given("versions"),
@@ -36,9 +40,16 @@ impl Place {
 
     /// The whole address of this view.
     pub fn address(&self) -> String {
-        let query = self.pairs().into_iter().fold(String::new(), |query, (name, value)| {
-            format!("{query}{}{name}={}", if query.is_empty() { '?' } else { '&' }, data::segment(&value))
-        });
+        let query = self
+            .pairs()
+            .into_iter()
+            .fold(String::new(), |query, (name, value)| {
+                format!(
+                    "{query}{}{name}={}",
+                    if query.is_empty() { '?' } else { '&' },
+                    data::segment(&value)
+                )
+            });
         Base::here().to(&format!("/resources/{}{query}", data::segment(&self.id)))
     }
 
@@ -49,9 +60,20 @@ impl Place {
             pairs.push(("scale", "order".to_owned()));
         }
         let numbers = [("old", self.old), ("new", self.new)];
-        pairs.extend(numbers.into_iter().filter_map(|(name, value)| value.map(|value| (name, value.to_string()))));
-        let cursors = [("versions", &self.versions_after), ("receipts", &self.receipts_after)];
-        pairs.extend(cursors.into_iter().filter_map(|(name, value)| value.clone().map(|value| (name, value))));
+        pairs.extend(
+            numbers
+                .into_iter()
+                .filter_map(|(name, value)| value.map(|value| (name, value.to_string()))),
+        );
+        let cursors = [
+            ("versions", &self.versions_after),
+            ("receipts", &self.receipts_after),
+        ];
+        pairs.extend(
+            cursors
+                .into_iter()
+                .filter_map(|(name, value)| value.clone().map(|value| (name, value))),
+        );
         pairs
     }
 }
@@ -63,10 +85,19 @@ mod tests {
     #[test]
     fn the_address_gives_the_view_back() {
         let mut query = ParamsMap::new();
-        for (name, value) in [("range", "1h"), ("scale", "order"), ("old", "10"), ("new", "11"), ("receipts", "a/b")] {
+        for (name, value) in [
+            ("range", "1h"),
+            ("scale", "order"),
+            ("old", "10"),
+            ("new", "11"),
+            ("receipts", "a/b"),
+        ] {
             query.insert(name, value.to_owned());
         }
         let place = Place::of("r 1", &query);
-        assert_eq!(place.address(), "/resources/r%201?range=1h&scale=order&old=10&new=11&receipts=a%2Fb");
+        assert_eq!(
+            place.address(),
+            "/resources/r%201?range=1h&scale=order&old=10&new=11&receipts=a%2Fb"
+        );
     }
 }

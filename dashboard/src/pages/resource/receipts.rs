@@ -13,13 +13,30 @@ pub fn Receipts(page: Signal<Page<Receipt>>, place: Memo<Place>) -> impl IntoVie
     let none = Memo::new(move |_| page.with(|page| page.items.is_empty()));
     let shown = Signal::derive(move || page.with(|page| page.items.len()));
     let next = Signal::derive(move || {
-        page.with(|page| page.next.clone()).map(|next| Place { receipts_after: Some(next), ..place.get() }.address())
+        page.with(|page| page.next.clone()).map(|next| {
+            Place {
+                receipts_after: Some(next),
+                ..place.get()
+            }
+            .address()
+        })
     });
     let first = Signal::derive(move || {
-        place.read().receipts_after.is_some().then(|| Place { receipts_after: None, ..place.get() }.address())
+        place.read().receipts_after.is_some().then(|| {
+            Place {
+                receipts_after: None,
+                ..place.get()
+            }
+            .address()
+        })
     });
     let base = Base::here();
-    let json = Signal::derive(move || base.api(&format!("resources/{}/receipts", data::segment(&place.read().id))));
+    let json = Signal::derive(move || {
+        base.api(&format!(
+            "resources/{}/receipts",
+            data::segment(&place.read().id)
+        ))
+    });
     view! {
         <section aria-labelledby="receipts">
             <h2 id="receipts" class="section">"Receipts"</h2>

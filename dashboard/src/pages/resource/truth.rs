@@ -13,7 +13,9 @@ use crate::{Base, data, figures};
 pub fn Truth(detail: Signal<ResourceDetail>) -> impl IntoView {
     let resource = Memo::new(move |_| detail.with(|detail| detail.resource.clone()));
     let uri = Signal::derive(move || resource.with(|resource| resource.uri.clone()));
-    let tone = Signal::derive(move || resource.with(|resource| state_tone(&resource.state, resource.stale)));
+    let tone = Signal::derive(move || {
+        resource.with(|resource| state_tone(&resource.state, resource.stale))
+    });
     let word = Signal::derive(move || resource.with(|resource| resource.state.clone()));
     let digest = Signal::derive(move || resource.with(|resource| resource.digest.clone()));
     let conditions = Memo::new(move |_| detail.with(|detail| detail.conditions.clone()));
@@ -91,27 +93,45 @@ pub fn Truth(detail: Signal<ResourceDetail>) -> impl IntoView {
 /// The state in a sentence for somebody who was woken by it.
 fn sentence(detail: &ResourceDetail) -> String {
     let resource = &detail.resource;
-    let reason = resource.reason.as_ref().map(|reason| format!(" ({})", figures::words(reason))).unwrap_or_default();
+    let reason = resource
+        .reason
+        .as_ref()
+        .map(|reason| format!(" ({})", figures::words(reason)))
+        .unwrap_or_default();
     match resource.state.as_str() {
         "ACTIVE" if resource.stale => format!(
             "Stale{reason}: the last good answer is older than the promised {}. The old value is kept.",
             figures::duration(detail.max_staleness_seconds),
         ),
-        "ACTIVE" if resource.confirmed_at.is_none() => "Watched; the first read has not been accepted yet.".to_owned(),
+        "ACTIVE" if resource.confirmed_at.is_none() => {
+            "Watched; the first read has not been accepted yet.".to_owned()
+        }
         "ACTIVE" => match resource.refresh.as_str() {
             "READ_PENDING" => "Fresh; a read is in flight.".to_owned(),
             "UPDATE_SEEN" => "Fresh; a change was announced and a read is due.".to_owned(),
             _ => "Fresh: what is held is what the server last said.".to_owned(),
         },
         "DISCOVERED" => "Known, not watched yet.".to_owned(),
-        "SUBSCRIBING" => "Subscribing; the first read follows the server's acknowledgement.".to_owned(),
-        "UNSUBSCRIBING" => format!("Closing{reason}: nothing is issued any more; late answers change nothing."),
-        "CLOSED" => format!("Closed{reason}. The content is kept as it was; watching again is a new generation."),
-        "UNSUBSCRIBE_UNKNOWN" => format!("Closed, but the server never acknowledged it{reason}. It stays silent until reconciled."),
-        "TOMBSTONE_PENDING" => format!("The server says it is gone{reason}; listings or repeated reads must confirm it."),
+        "SUBSCRIBING" => {
+            "Subscribing; the first read follows the server's acknowledgement.".to_owned()
+        }
+        "UNSUBSCRIBING" => {
+            format!("Closing{reason}: nothing is issued any more; late answers change nothing.")
+        }
+        "CLOSED" => format!(
+            "Closed{reason}. The content is kept as it was; watching again is a new generation."
+        ),
+        "UNSUBSCRIBE_UNKNOWN" => format!(
+            "Closed, but the server never acknowledged it{reason}. It stays silent until reconciled."
+        ),
+        "TOMBSTONE_PENDING" => format!(
+            "The server says it is gone{reason}; listings or repeated reads must confirm it."
+        ),
         "TOMBSTONED" => format!("Gone, and confirmed{reason}. Indexes have been told."),
         "REVOKED" => format!("Permission was withdrawn{reason}. The content is served to nobody."),
-        "RECONCILIATION_REQUIRED" => format!("Its identity is in doubt{reason}. Nothing is accepted until it is reconciled."),
+        "RECONCILIATION_REQUIRED" => {
+            format!("Its identity is in doubt{reason}. Nothing is accepted until it is reconciled.")
+        }
         _ => reason.trim().to_owned(),
     }
 }
@@ -123,7 +143,11 @@ fn refresh(detail: &ResourceDetail) -> String {
         "Poll" => format!("polled every {every}"),
         other => figures::camel_words(other),
     };
-    if detail.resource.cohort { how } else { format!("{how}, outside the cohort") }
+    if detail.resource.cohort {
+        how
+    } else {
+        format!("{how}, outside the cohort")
+    }
 }
 
 fn moment(at: Option<DateTime<Utc>>, absent: &'static str, to_come: bool) -> AnyView {
@@ -135,7 +159,11 @@ fn moment(at: Option<DateTime<Utc>>, absent: &'static str, to_come: bool) -> Any
 }
 
 fn named(resource: &Resource, field: &'static str) -> AnyView {
-    let object = if field == "server" { resource.server.clone() } else { resource.subject.clone() };
+    let object = if field == "server" {
+        resource.server.clone()
+    } else {
+        resource.subject.clone()
+    };
     let name = format!("{}/{}", object.namespace, object.name);
     let href = Base::here().to(&format!("/resources?{field}={}", data::segment(&name)));
     view! { <a href=href title=format!("uid {}", object.uid)><span class="muted">{object.namespace}"/"</span>{object.name}</a> }
@@ -147,7 +175,8 @@ fn named(resource: &Resource, field: &'static str) -> AnyView {
 fn Freshness(resource: Memo<Resource>) -> impl IntoView {
     let now = Clock::signal();
     let used = move || {
-        let (confirmed, stale_after) = resource.with(|resource| (resource.confirmed_at, resource.stale_after));
+        let (confirmed, stale_after) =
+            resource.with(|resource| (resource.confirmed_at, resource.stale_after));
         let (now, confirmed, stale_after) = (now.get()?, confirmed?, stale_after?);
         let whole = figures::seconds_between(confirmed, stale_after);
         (whole > 0.0).then(|| (figures::seconds_between(confirmed, now) / whole).clamp(0.0, 1.0))
@@ -167,7 +196,9 @@ fn Doors(detail: Signal<ResourceDetail>) -> impl IntoView {
     let base = Base::here();
     let id = Memo::new(move |_| detail.with(|detail| data::segment(&detail.resource.id)));
     let (json, content) = (base.clone(), base);
-    let stored = Memo::new(move |_| detail.with(|detail| detail.stores_content && detail.resource.digest.is_some()));
+    let stored = Memo::new(move |_| {
+        detail.with(|detail| detail.stores_content && detail.resource.digest.is_some())
+    });
     let watches = Memo::new(move |_| detail.with(|detail| detail.resource.watches.clone()));
     view! {
         <div class="doors">

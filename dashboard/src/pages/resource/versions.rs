@@ -12,19 +12,45 @@ use crate::{Base, figures};
 
 #[component]
 pub fn Versions(comparison: Signal<Comparison>, place: Memo<Place>) -> impl IntoView {
-    let action = Base::here().to(&format!("/resources/{}", data::segment(&place.get_untracked().id)));
+    let action = Base::here().to(&format!(
+        "/resources/{}",
+        data::segment(&place.get_untracked().id)
+    ));
     let versions = Memo::new(move |_| comparison.with(|comparison| comparison.page.items.clone()));
     let pair = Memo::new(move |_| comparison.with(|comparison| (comparison.old, comparison.new)));
     let none = Memo::new(move |_| versions.with(Vec::is_empty));
     let shown = Signal::derive(move || versions.with(Vec::len));
     let next = Signal::derive(move || {
-        comparison.with(|comparison| comparison.page.next.clone()).map(|next| Place { versions_after: Some(next), old: None, new: None, ..place.get() }.address())
+        comparison
+            .with(|comparison| comparison.page.next.clone())
+            .map(|next| {
+                Place {
+                    versions_after: Some(next),
+                    old: None,
+                    new: None,
+                    ..place.get()
+                }
+                .address()
+            })
     });
     let first = Signal::derive(move || {
-        place.read().versions_after.is_some().then(|| Place { versions_after: None, old: None, new: None, ..place.get() }.address())
+        place.read().versions_after.is_some().then(|| {
+            Place {
+                versions_after: None,
+                old: None,
+                new: None,
+                ..place.get()
+            }
+            .address()
+        })
     });
     let base = Base::here();
-    let json = Signal::derive(move || base.api(&format!("resources/{}/versions", data::segment(&place.read().id))));
+    let json = Signal::derive(move || {
+        base.api(&format!(
+            "resources/{}/versions",
+            data::segment(&place.read().id)
+        ))
+    });
     // The form sets `old` and `new`; the rest of the view goes along.
     let carried = move || {
         place
@@ -142,7 +168,12 @@ fn Note(note: Supersede) -> impl IntoView {
 
 #[component]
 fn Difference(old: i64, new: i64, difference: Difference) -> impl IntoView {
-    let Difference { lines, added, removed, cut } = difference;
+    let Difference {
+        lines,
+        added,
+        removed,
+        cut,
+    } = difference;
     let same = lines.is_empty();
     view! {
         <figure class="diff">
