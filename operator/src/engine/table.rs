@@ -50,6 +50,9 @@ pub struct Entry {
     pub begun_before: Option<Duration>,
     due_at: Option<Duration>,
     due_trigger: Trigger,
+    /// The entry's earliest timer in the heap. A later due time waits for it to fire: a resource that is
+    /// read a hundred times a second does not fill the heap with the audits that it put off.
+    timer_at: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -192,7 +195,10 @@ impl Table {
         if let Some(entry) = self.get_mut(slot) {
             entry.due_at = Some(at);
             entry.due_trigger = trigger;
-            self.timers.push(Reverse((at, slot, Timer::Due)));
+            if entry.timer_at.is_none_or(|timer| at < timer) {
+                entry.timer_at = Some(at);
+                self.timers.push(Reverse((at, slot, Timer::Due)));
+            }
         }
     }
 
@@ -220,11 +226,16 @@ impl Table {
                         self.take(slot, step);
                     }
                 }
-                Timer::Due if entry.due_at == Some(at) => {
-                    entry.due_at = None;
-                    let trigger = entry.due_trigger;
-                    self.pulse(slot, trigger, Duration::ZERO);
+                Timer::Due if entry.timer_at == Some(at) => {
+                    entry.timer_at = entry.due_at.filter(|due| *due > now);
+                    if let Some(later) = entry.timer_at {
+                        self.timers.push(Reverse((later, slot, Timer::Due)));
+                    } else if entry.due_at.take().is_some() {
+                        let trigger = entry.due_trigger;
+                        self.pulse(slot, trigger, Duration::ZERO);
+                    }
                 }
+                // Of a slot's former holder, or overtaken by an earlier one.
                 Timer::Due => {}
             }
         }
@@ -281,6 +292,7 @@ impl Entry {
             begun_before: None,
             due_at: None,
             due_trigger: Trigger::Poll,
+            timer_at: None,
         }
     }
 }
@@ -291,5 +303,96 @@ pub fn refresh_of(desired: &DesiredResource) -> Refresh {
         max_staleness: desired.max_staleness,
         poll_interval: desired.poll_interval,
         jitter_percent: desired.jitter_percent.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use uuid::Uuid;
+
+    fn desired(uri: &str) -> DesiredResource {
+        DesiredResource {
+            uri: uri.to_owned(),
+            uri_normal: crate::desired::normal_form(uri),
+            mode: fencepost_crds::RefreshMode::Auto,
+            cohort: true,
+            max_staleness: Duration::from_mins(1),
+            poll_interval: Duration::from_secs(30),
+            jitter_percent: 0,
+            watches: Vec::new(),
+            store: true,
+            keep_versions: 1,
+            ignore_json_pointers: Vec::new(),
+        }
+    }
+
+    fn table(uris: &[&str]) -> Table {
+        let mut table = Table::new();
+        for uri in uris {
+            let id = ResourceId::new(Uuid::now_v7());
+            let mut entry = Entry::new(
+                id,
+                Generation::new(1),
+                desired(uri),
+                Presence::Present,
+                false,
+                false,
+            );
+            entry.active = true;
+            table.insert(entry);
+        }
+        table
+    }
+
+    #[test]
+    fn a_notification_finds_the_resource_that_it_means() {
+        let table = table(&["docs://team/a", "docs://team/b/", "HTTP://Example.com/%7Ex"]);
+        let meant = |uri: &str| table.addressed(uri, crate::desired::normal_form);
+        assert_eq!(meant("docs://team/a"), Addressed::Exactly(Slot(0)));
+        assert_eq!(meant("docs://team/a/part?x=1"), Addressed::Below(Slot(0)));
+        assert_eq!(meant("docs://team/b/c"), Addressed::Below(Slot(1)));
+        assert_eq!(
+            meant("http://example.com/~x"),
+            Addressed::ByNormalForm(Slot(2))
+        );
+        assert_eq!(meant("docs://team/other"), Addressed::Nobody);
+        assert_eq!(meant("docs://team/ab"), Addressed::Nobody);
+    }
+
+    #[test]
+    fn putting_off_a_due_time_does_not_fill_the_heap_and_the_last_one_counts() {
+        let mut table = table(&["docs://a"]);
+        for hours in 1..=1000 {
+            table.schedule(Slot(0), Duration::from_hours(hours), Trigger::Audit);
+        }
+        assert_eq!(table.timers.len(), 1);
+        table.fire();
+        assert!(!table.has_ready());
+        table.schedule(Slot(0), Duration::ZERO, Trigger::Poll);
+        table.fire();
+        assert_eq!(table.begin_next(), Some((Slot(0), Trigger::Poll)));
+    }
+
+    #[test]
+    fn a_slot_that_is_used_again_is_not_woken_by_its_former_holders_timer() {
+        let mut table = table(&["docs://a"]);
+        table.schedule(Slot(0), Duration::ZERO, Trigger::Poll);
+        table.remove(Slot(0)).unwrap();
+        let id = ResourceId::new(Uuid::now_v7());
+        let mut entry = Entry::new(
+            id,
+            Generation::new(1),
+            desired("docs://b"),
+            Presence::Present,
+            false,
+            false,
+        );
+        entry.active = true;
+        assert_eq!(table.insert(entry), Slot(0));
+        table.fire();
+        assert!(!table.has_ready());
+        assert_eq!(table.slot_of("docs://a"), None);
     }
 }

@@ -239,3 +239,41 @@ async fn churn_and_the_end_leave_no_session_on_the_server() {
     assert!(world.fencepost.terminate().await.success());
     wait::until_value("none", SOON, live, |live| *live == 0).await;
 }
+
+/// A22: the server forbids one URI; that content is withheld, no tombstone is written, others go on.
+#[tokio::test]
+async fn a_forbidden_resource_is_withheld_and_its_neighbour_is_not() {
+    let faulty = FaultyServer::start().await;
+    let (forbidden, open) = ("config://forbidden", "config://open");
+    faulty.set(forbidden, "no longer yours");
+    faulty.set(open, "one");
+    let world =
+        World::start(&(server(&faulty.url()) + &watch("both", &[forbidden, open], LAZY))).await;
+    let held = world.content(forbidden, "no longer yours").await;
+    world.content(open, "one").await;
+    faulty.fail_read(forbidden, Some(ReadFault::Forbidden));
+    faulty.change(forbidden, "two");
+    world
+        .resource("a forbidden one", forbidden, |r| {
+            r["reason"] == "FORBIDDEN" && r["stale"] == true
+        })
+        .await;
+    let id = held["id"].as_str().unwrap();
+    for path in [
+        format!("/api/v1/resources/{id}/content"),
+        format!("/api/v1/resources/{id}/versions/1/text"),
+    ] {
+        let answer = world.answer(&path).await;
+        assert_eq!(answer.status(), 403, "{path}");
+        assert!(
+            !answer.text().await.unwrap().contains("no longer yours"),
+            "{path}"
+        );
+    }
+    faulty.change(open, "two");
+    world.content(open, "two").await;
+    // Allowed again, it is read and served again.
+    faulty.fail_read(forbidden, None);
+    world.content(forbidden, "two").await;
+    world.ledger_holds().await;
+}

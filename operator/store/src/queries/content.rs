@@ -5,7 +5,7 @@ use fencepost_ledger::Digest;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::shown::{digest, reason, revoked, stale, state};
+use super::shown::{digest, reason, stale, state, withheld};
 use super::{Queries, QueryError};
 
 /// What was asked for, with everything that qualifies it.
@@ -78,11 +78,11 @@ impl Queries {
             " as stale, ",
             reason!(),
             " as reason, ",
-            revoked!(),
+            withheld!(),
             " as revoked, r.presence = 'TOMBSTONED' as tombstoned, \
              coalesce(c.digest = any($2), false) as known, \
              case when ",
-            revoked!(),
+            withheld!(),
             " or r.presence = 'TOMBSTONED' or c.digest = any($2) then null else c.bytes end as bytes \
              from resource r join subject sub on sub.uid = r.subject_uid \
              left join content c on c.server_uid = r.server_uid and c.subject_uid = r.subject_uid and c.digest = r.digest \

@@ -16,6 +16,14 @@ macro_rules! revoked {
     };
 }
 
+/// Content is not given: the permission is gone, or the server refused this resource to the subject when
+/// it was last asked. What was read before must not be read on here.
+macro_rules! withheld {
+    () => {
+        "(sub.revoked or sub.deleted_at is not null or coalesce(r.stale_reason = 'FORBIDDEN', false))"
+    };
+}
+
 /// The public state: `PublicState::of` of the core, in SQL.
 macro_rules! state {
     () => {
@@ -69,7 +77,7 @@ macro_rules! unproven {
     };
 }
 
-pub(super) use {overdue, reason, revoked, stale, state, unproven};
+pub(super) use {overdue, reason, revoked, stale, state, unproven, withheld};
 
 /// A digest column as the API writes it.
 pub(super) fn digest(bytes: Option<Vec<u8>>) -> Option<String> {

@@ -9,7 +9,7 @@ use fencepost_views::{Change, ContentText, Supersede};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::shown::{digest, revoked};
+use super::shown::{digest, withheld};
 use super::{Queries, QueryError};
 
 /// Bytes of text answered at most; also what the note compares at most (`supersede::note`).
@@ -145,10 +145,10 @@ impl Queries {
         let mut lent = self.connection().await?;
         Ok(sqlx::query_as(concat!(
             "select v.ordinal, v.digest, v.mime_type, v.size, v.accepted_at, r.uri, ",
-            revoked!(),
+            withheld!(),
             " as revoked, \
              case when not ",
-            revoked!(),
+            withheld!(),
             " and v.content_kept then substring(c.bytes from 1 for $3) end as head, \
              octet_length(c.bytes) <= $3 as whole \
              from resource r join subject sub on sub.uid = r.subject_uid \
