@@ -51,7 +51,7 @@ pub fn Digest(#[prop(into)] digest: Signal<Option<String>>) -> impl IntoView {
     view! {
         <span class="digest">
             <code title=whole>
-                {move || digest.get().map_or_else(|| "none yet".to_owned(), |digest| figures::digest(&digest))}
+                {move || digest.get().map_or_else(|| "none".to_owned(), |digest| figures::digest(&digest))}
             </code>
             <Show when=move || digest.with(Option::is_some)>
                 <Copy text=whole what="the whole digest" />

@@ -17,6 +17,9 @@ pub fn Loaded<T, V, F>(
     /// What is shown until the first answer; as tall as what comes.
     #[prop(optional, into)]
     shape: ViewFnOnce,
+    /// A section above asks for the same object and has said already that there is none.
+    #[prop(optional)]
+    absence_said: bool,
     children: F,
 ) -> impl IntoView
 where
@@ -32,7 +35,10 @@ where
                     Some(Ok(answer)) => Some(answer),
                     _ => before.cloned().flatten(),
                 });
-                let problem: Memo<Option<Problem>> = Memo::new(move |_| resource.get().and_then(Result::err));
+                let problem: Memo<Option<Problem>> = Memo::new(move |_| {
+                    let problem = resource.get().and_then(Result::err);
+                    problem.filter(|problem| !(absence_said && problem.status == 404))
+                });
                 let have = Memo::new(move |_| good.with(Option::is_some));
                 // On the answer itself: one that brought nothing new says too that the server is there.
                 Effect::new(move |_| {

@@ -16,9 +16,18 @@ pub fn Pager(
     #[prop(into)] noun: String,
 ) -> impl IntoView {
     let label = format!("Pages of {noun}");
+    let words = move || {
+        let count = shown.get();
+        let noun = if count == 1 {
+            noun.trim_end_matches('s')
+        } else {
+            noun.as_str()
+        };
+        format!("{count} {noun} on this page")
+    };
     view! {
         <nav class="pager" aria-label=label>
-            <span class="muted num">{move || format!("{} {noun} on this page", shown.get())}</span>
+            <span class="muted num">{words}</span>
             <span class="pager-links">
                 {move || first.get().map(|href| view! { <a href=href data-noscroll="true">"First page"</a> })}
                 {move || next.get().map(|href| view! { <a href=href rel="next" data-noscroll="true">"Next page →"</a> })}

@@ -96,12 +96,17 @@ impl Chromium {
 
     /// A screen of that width, in a colour scheme.
     pub async fn screen(&self, width: u32, scheme: &str) {
-        let size =
-            json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600});
-        self.devtools("Emulation.setDeviceMetricsOverride", size)
-            .await;
+        self.size(&json!(width), &json!(900)).await;
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.devtools("Emulation.setEmulatedMedia", media).await;
+    }
+
+    async fn size(&self, width: &Value, height: &Value) {
+        let mobile = width.as_u64() < Some(600);
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile});
+        self.devtools("Emulation.setDeviceMetricsOverride", size)
+            .await;
     }
 
     pub async fn open(&self, url: &str) {
@@ -216,12 +221,16 @@ impl Chromium {
 
     /// A picture of the whole page, not of the window alone.
     pub async fn picture(&self, name: &str) {
-        let shot = self
-            .devtools(
-                "Page.captureScreenshot",
-                json!({"format": "png", "captureBeyondViewport": true}),
-            )
+        let size = self
+            .eval("return [innerWidth, innerHeight, document.documentElement.scrollHeight]")
             .await;
+        let (width, window, page) = (&size[0], &size[1], &size[2]);
+        // The window grows to the page, so that the bar at the thumb is at the page's end.
+        self.size(width, page).await;
+        let shot = self
+            .devtools("Page.captureScreenshot", json!({"format": "png"}))
+            .await;
+        self.size(width, window).await;
         let bytes = STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
         std::fs::write(artifacts().join(format!("{name}.png")), bytes).unwrap();
     }

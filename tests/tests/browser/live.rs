@@ -148,6 +148,10 @@ async fn markup_in_uri_and_content_stays_text() {
         })
         .await;
     }
+    // The browser notes what the sandbox of the stored content kept from running; our pages gave it nothing to note.
+    for noted in chromium.console_errors().await {
+        assert!(noted.contains("/content"), "{noted}");
+    }
     chromium
         .open_live(&format!("{}/resources/{id}", world.base))
         .await;

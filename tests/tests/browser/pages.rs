@@ -177,13 +177,11 @@ async fn reads_are_drawn_by_trigger() {
     chromium
         .open_live(&format!("{}/?range=15m", world.base))
         .await;
-    // The interactive chart has taken the sketch's place and fills some of its height: samples come every few seconds.
-    let height = "return Math.max(0, ...[...document.querySelectorAll('.stacked ._chartistry_series path')]\
-                  .map(path => path.getBBox().height).filter(Number.isFinite))";
+    // The interactive chart has taken the sketch's place, and two samples or more span an area that the eye sees.
+    let area = "return [...document.querySelectorAll('.stacked ._chartistry_series path')]\
+                .map(path => path.getBBox()).some(box => box.width > 3 && box.height > 10)";
     chromium
-        .until("polls drawn as an area", height, |height| {
-            height.as_f64() > Some(10.0)
-        })
+        .until("polls drawn as an area", area, |seen| *seen == true)
         .await;
     assert_eq!(chromium.misdrawn().await, Vec::<String>::new());
     assert_eq!(chromium.console_errors().await, Vec::<String>::new());

@@ -59,17 +59,19 @@ pub fn ResourcePage() -> impl IntoView {
     let all = base.to("/resources");
     view! {
         <nav class="crumbs" aria-label="Where this is"><a href=all>"Resources"</a></nav>
+        // Until the URI is known, and where there is no such resource.
+        <Title text="Resource" />
         <Loaded resource=detail shape=|| view! { <Shape rows=6 /> } let:detail>
             <Title text=move || detail.with(|detail| figures::middle(&detail.resource.uri, 60)) />
             <Truth detail=detail />
         </Loaded>
-        <Loaded resource=timeline shape=|| view! { <Shape rows=6 /> } let:timeline>
+        <Loaded resource=timeline absence_said=true shape=|| view! { <Shape rows=6 /> } let:timeline>
             <PictureSection timeline=timeline place=place />
         </Loaded>
-        <Loaded resource=versions shape=|| view! { <Shape rows=4 /> } let:comparison>
+        <Loaded resource=versions absence_said=true shape=|| view! { <Shape rows=4 /> } let:comparison>
             <Versions comparison=comparison place=place />
         </Loaded>
-        <Loaded resource=receipts shape=|| view! { <Shape rows=8 /> } let:page>
+        <Loaded resource=receipts absence_said=true shape=|| view! { <Shape rows=8 /> } let:page>
             <Receipts page=page place=place />
         </Loaded>
     }

@@ -66,7 +66,7 @@ pub fn Truth(detail: Signal<ResourceDetail>) -> impl IntoView {
                     <dd class="num">
                         {move || {
                             let resource = resource.read();
-                            let size = resource.size.map_or_else(|| "none yet".to_owned(), figures::bytes);
+                            let size = resource.size.map_or_else(|| "none held".to_owned(), figures::bytes);
                             match &resource.mime_type {
                                 Some(mime_type) => format!("{size}, {mime_type}"),
                                 None => size,
