@@ -12,6 +12,7 @@
 )]
 
 pub mod binary;
+pub mod cluster;
 pub mod faulty;
 pub mod postgres;
 pub mod process;
