@@ -259,7 +259,7 @@ async fn start_etcd(reaper: &Reaper) -> (Process, String) {
 }
 
 fn start_controllers(reaper: &Reaper, kubeconfig: &Path) -> Process {
-    let mut command = Command::new(programs::server("kube-controller-manager"));
+    let mut command = Command::new(programs::controller_manager());
     command.arg(flag("--kubeconfig", kubeconfig)).args([
         &format!("--controllers={CONTROLLERS}"),
         "--leader-elect=false",

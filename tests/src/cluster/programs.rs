@@ -5,13 +5,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A program of the control plane, or kubectl: from `KUBEBUILDER_ASSETS` where it has it, else as built.
+/// A program that `KUBEBUILDER_ASSETS` has, where it is set, and as built otherwise.
+///
+/// # Panics
+///
+/// When that folder does not have it, or it is not built.
 pub fn server(name: &str) -> PathBuf {
-    let given = set("KUBEBUILDER_ASSETS").map(|folder| PathBuf::from(folder).join(name));
-    match given {
-        Some(program) if program.exists() => program,
-        _ => built(name),
-    }
+    let Some(folder) = set("KUBEBUILDER_ASSETS") else {
+        return built(name);
+    };
+    let program = Path::new(&folder).join(name);
+    assert!(
+        program.exists(),
+        "KUBEBUILDER_ASSETS={folder} has no {name}"
+    );
+    program
+}
+
+/// As [`server`], but most such folders do not have this one: it is as built then.
+pub fn controller_manager() -> PathBuf {
+    let name = "kube-controller-manager";
+    set("KUBEBUILDER_ASSETS")
+        .map(|folder| PathBuf::from(folder).join(name))
+        .filter(|program| program.exists())
+        .unwrap_or_else(|| built(name))
 }
 
 /// `FENCEPOST_APISERVER`, or where `scripts/build-apiserver.sh` puts them.
