@@ -84,6 +84,44 @@ fn only_the_store_has_sql_and_only_the_mcp_crates_name_rmcp() {
     }
 }
 
+/// Kubernetes is called by the controllers, the lease and access control; commands build the client. Everything else has the
+/// types of the custom resources at most.
+#[test]
+fn only_cluster_and_access_name_kube() {
+    let named = holding(
+        "src",
+        &[
+            "kube::Client",
+            "kube::Api",
+            "kube::client",
+            "kube::runtime",
+            "use kube::",
+        ],
+    );
+    let elsewhere: Vec<&String> = named
+        .iter()
+        .filter(|path| {
+            !["src/cluster/", "src/access/", "src/commands/"]
+                .iter()
+                .any(|room| path.contains(room))
+        })
+        .collect();
+    assert_eq!(elsewhere, Vec::<&String>::new());
+    for folder in [
+        "store/src",
+        "mcp/src",
+        "demo/src",
+        "views/src",
+        "../dashboard/src",
+    ] {
+        assert_eq!(
+            holding(folder, &["kube::", "k8s_openapi"]),
+            Vec::<String>::new(),
+            "{folder} names kube"
+        );
+    }
+}
+
 /// Down: manifest, desired, engine, outbox; up: ledger to api, web. Nobody but the composition root looks back.
 #[test]
 fn modules_import_only_down_the_path() {
@@ -92,44 +130,67 @@ fn modules_import_only_down_the_path() {
             "manifest",
             &[
                 "desired", "engine", "outbox", "api", "web", "runtime", "metrics", "publish",
+                "cluster", "access",
             ][..],
         ),
         (
             "desired",
             &[
-                "engine", "outbox", "api", "web", "runtime", "metrics", "publish",
+                "engine", "outbox", "api", "web", "runtime", "metrics", "publish", "cluster",
+                "access",
             ],
         ),
         (
             "engine",
-            &["outbox", "api", "web", "runtime", "manifest", "commands"],
+            &[
+                "outbox", "api", "web", "runtime", "manifest", "commands", "cluster", "access",
+            ],
         ),
         (
             "outbox",
-            &["engine", "api", "web", "runtime", "manifest", "commands"],
+            &[
+                "engine", "api", "web", "runtime", "manifest", "commands", "cluster", "access",
+            ],
         ),
         (
             "metrics",
             &[
-                "engine", "outbox", "api", "web", "runtime", "manifest", "desired",
+                "engine", "outbox", "api", "web", "runtime", "manifest", "desired", "cluster",
+                "access",
             ],
         ),
         (
             "api",
             &[
-                "engine", "outbox", "web", "runtime", "manifest", "desired", "commands",
+                "engine", "outbox", "web", "runtime", "manifest", "desired", "commands", "cluster",
+                "access",
             ],
         ),
         (
             "web",
             &[
                 "engine", "outbox", "runtime", "manifest", "desired", "commands", "metrics",
+                "cluster", "access",
             ],
         ),
         (
             "postgres",
             &[
                 "engine", "outbox", "api", "web", "runtime", "manifest", "desired", "metrics",
+                "cluster", "access",
+            ],
+        ),
+        // What is declared in a cluster comes in beside the manifests of files; `api` only for its readiness.
+        (
+            "cluster",
+            &["engine", "outbox", "web", "runtime", "commands", "access"],
+        ),
+        // In front of api and web, which do not know of it.
+        (
+            "access",
+            &[
+                "engine", "outbox", "runtime", "manifest", "desired", "commands", "metrics",
+                "publish", "cluster", "postgres",
             ],
         ),
     ] {

@@ -35,6 +35,7 @@ use tower_http::compression::CompressionLayer;
 
 pub use guard::{Hosts, guarded};
 pub use openapi::document;
+pub use problem::ApiError;
 pub use readiness::{Missing, ReadinessChecks};
 pub use source::LedgerSource;
 

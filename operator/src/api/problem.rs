@@ -8,12 +8,14 @@ use axum::{
     extract::OriginalUri,
     http::{
         HeaderValue, StatusCode,
-        header::{CONTENT_TYPE, RETRY_AFTER},
+        header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
     },
     response::{IntoResponse, Response},
 };
 use fencepost_store::{StoreError, queries::QueryError};
 use fencepost_views::Problem;
+
+use super::guard;
 
 /// Seconds until a second try is worth while: the store's own reconnects take less.
 const RETRY_SECONDS: &str = "5";
@@ -54,7 +56,7 @@ impl ApiError {
         .at(field)
     }
 
-    pub(super) fn no_such_resource(id: &str) -> Self {
+    pub(crate) fn no_such_resource(id: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
             "not-found",
@@ -156,6 +158,73 @@ impl ApiError {
             format!("This fencepost listens on loopback and answers only to {hosts}. A web page elsewhere must not read it."),
         )
         .at("Host")
+    }
+
+    /// No token came along, or one that is nobody's.
+    pub(crate) fn unauthenticated() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthenticated",
+            "Who asks?",
+            "Send a token that the cluster's API server knows, as `Authorization: Bearer TOKEN`, or log in at /login. For a \
+             ServiceAccount: kubectl create token NAME --namespace NAMESPACE",
+        )
+    }
+
+    /// `asked`: verb, resource and namespace; `grant`: the kubectl line that would allow it.
+    pub(crate) fn forbidden(user: &str, asked: &str, grant: &str, object: String) -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "Not allowed",
+            format!("User {user} may not {asked}. Who may grant it can do so with: {grant}"),
+        )
+        .of(object)
+    }
+
+    pub(crate) fn no_rule(method: &str, path: &str) -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "Not allowed",
+            format!("No access rule names {method} of this path, so nobody may. Look for a mistake in the address; /api/openapi.json has the paths that there are."),
+        )
+        .of(path)
+    }
+
+    pub(crate) fn from_another_site() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "another-site",
+            "Asked by another site",
+            "A page of another site made the browser send this. Do it from the dashboard, or send the token in the header.",
+        )
+        .at("Sec-Fetch-Site")
+    }
+
+    /// Nobody can say whether the caller may.
+    pub(crate) fn access_undecided(detail: &str) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "access-undecided",
+            "Access cannot be decided",
+            format!("Nothing is answered while nobody can say who may ask: {detail}"),
+        )
+    }
+
+    pub(crate) fn no_login(path: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "no-such-route",
+            "No login here",
+            "This fencepost asks nobody who they are; everything is open to whoever reaches it.",
+        )
+        .of(path)
+    }
+
+    /// As an answer with the headers that every answer bears, for those outside the API's router.
+    pub(crate) async fn private(self) -> Response {
+        guard::private(self.into_response()).await
     }
 
     pub(super) fn body_too_large(most: u64) -> Self {
@@ -262,6 +331,11 @@ impl IntoResponse for ApiError {
             CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
+        if status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response
                 .headers_mut()

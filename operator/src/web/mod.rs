@@ -5,6 +5,7 @@
 //! elsewhere. A build without the bundle serves the same pages without hydration.
 
 mod assets;
+mod login;
 mod pages;
 
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use any_spawner::Executor;
 use axum::{Router, extract::Path, http::HeaderMap, routing::get};
 use fencepost_dashboard::{Base, shell::ROUTES, source::Source};
 use tower_http::compression::CompressionLayer;
+
+pub use login::{LoginPage, Shown};
+pub use pages::Narrowing;
 
 use assets::Bundle;
 use pages::Pages;

@@ -28,6 +28,20 @@ use leptos_axum::ResponseOptions;
 
 use super::assets::Bundle;
 
+/// What the caller of one request may see of the source: set in the request's extensions by who knows the caller.
+#[derive(Clone)]
+pub struct Narrowing(Arc<Narrow>);
+
+type Narrow = dyn Fn(Arc<dyn Source>) -> Arc<dyn Source> + Send + Sync;
+
+impl Narrowing {
+    pub fn new(
+        narrowed: impl Fn(Arc<dyn Source>) -> Arc<dyn Source> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(narrowed))
+    }
+}
+
 /// Renders any page of the dashboard; the router inside decides which.
 #[derive(Clone)]
 pub struct Pages {
@@ -54,9 +68,17 @@ impl Pages {
             bundle,
         } = self;
         let context = move || {
-            provide_context(Arc::clone(&source));
+            let parts = use_context::<Parts>();
+            let narrowing = parts
+                .as_ref()
+                .and_then(|parts| parts.extensions.get::<Narrowing>());
+            let source = Arc::clone(&source);
+            provide_context(match narrowing {
+                Some(Narrowing(narrowed)) => narrowed(source),
+                None => source,
+            });
             provide_context(base.clone());
-            let theme = use_context::<Parts>().and_then(|parts| {
+            let theme = parts.and_then(|parts| {
                 Some(Theme::of_cookies(parts.headers.get(COOKIE)?.to_str().ok()?))
             });
             provide_context(theme.unwrap_or_default());
@@ -79,7 +101,7 @@ impl Pages {
     }
 }
 
-fn fixed_headers() -> [(HeaderName, HeaderValue); 4] {
+pub(super) fn fixed_headers() -> [(HeaderName, HeaderValue); 4] {
     [
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
