@@ -41,9 +41,11 @@ impl JsonSchema for ResourceUri {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "maxLength": 2048,
+            // With 20,000 of them this is what the API server's budget for rules allows; a regular expression costs three times as
+            // much. What the rule lets through and is no URI, `fencepost validate` and the status say.
+            "maxLength": 1024,
             "x-kubernetes-validations": [{
-                "rule": "self.matches('^[A-Za-z][A-Za-z0-9+.-]*:.')",
+                "rule": "self.contains(':')",
                 "message": "the URI is not absolute; write the scheme too, as in docs:///guide.md"
             }]
         })

@@ -85,7 +85,7 @@ pub struct WatchedResourceSpec {
     pub subject_ref: Option<ObjectRef>,
     /// URIs to watch, exactly as the server names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "set"))]
+    #[schemars(length(max = 20_000), extend("x-kubernetes-list-type" = "set"))]
     pub uris: Vec<ResourceUri>,
     /// Choice of resources over the server's catalog. What is given must all hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]

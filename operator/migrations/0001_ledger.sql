@@ -332,6 +332,15 @@ create index resource_by_uri on resource (uri collate "C", id);
 -- Changes that only an audit found: few, and asked for over all resources.
 create index resource_version_by_audit on resource_version (resource_id, generation) where trigger = 'Audit';
 
+-- Who may publish the manifests: the replica that claimed last. Its epoch rises with each claim; whoever
+-- publishes under an older one publishes nothing. One row.
+create table publisher (
+    singleton boolean primary key default true check (singleton),
+    epoch bigint not null check (epoch > 0),
+    owner uuid not null,
+    claimed_at timestamptz not null default now()
+);
+
 -- What `fencepost dev` remembers of its files: one row.
 create table file_source (
     singleton boolean primary key default true check (singleton),

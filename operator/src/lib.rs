@@ -6,7 +6,9 @@
 // The pages' futures are nested types; checking that they are `Send` recurses through them.
 #![recursion_limit = "512"]
 
+pub mod access;
 pub mod api;
+pub mod cluster;
 pub mod commands;
 pub mod desired;
 pub mod engine;

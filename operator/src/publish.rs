@@ -1,7 +1,7 @@
 //! Desired state as the rows that the ledger keeps of it.
 
 use fencepost_crds::EventKind;
-use fencepost_store::{IndexRow, Published, ServerRow, SubjectRow, WatchRow};
+use fencepost_store::{IndexRow, Published, PublisherEpoch, ServerRow, SubjectRow, WatchRow};
 use fencepost_views::Condition;
 use sha2::{Digest as _, Sha256};
 use url::Url;
@@ -14,6 +14,17 @@ use crate::{
     },
     manifest::{Kind, ObjectName},
 };
+
+/// By what right this process makes the ledger's objects those of the manifests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority {
+    /// No other process uses this database.
+    Sole,
+    /// This replica claimed it; the database refuses it once another did.
+    Claimed(PublisherEpoch),
+    /// Another replica publishes.
+    Standby,
+}
 
 /// The uid of an object in the ledger. Kubernetes' own are UUIDs; another that a file gives is
 /// digested into one (version 8 of RFC 9562), the same in every process.

@@ -1,21 +1,34 @@
 //! What has to be there before this process does what it is for: the database, and the manifests in it.
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use fencepost_store::Store;
 use tokio::sync::watch;
 
-use crate::api::{Missing, ReadinessChecks};
+use crate::{
+    api::{Missing, ReadinessChecks},
+    desired::Desired,
+};
 
 /// The checks of `/readyz`.
 pub struct Checks {
     store: Store,
-    published: watch::Receiver<bool>,
+    published: watch::Receiver<Option<Arc<Desired>>>,
+    /// What the source of the manifests misses.
+    source: Option<Arc<dyn ReadinessChecks>>,
 }
 
 impl Checks {
-    pub const fn new(store: Store, published: watch::Receiver<bool>) -> Self {
-        Self { store, published }
+    pub const fn new(
+        store: Store,
+        published: watch::Receiver<Option<Arc<Desired>>>,
+        source: Option<Arc<dyn ReadinessChecks>>,
+    ) -> Self {
+        Self {
+            store,
+            published,
+            source,
+        }
     }
 }
 
@@ -30,7 +43,10 @@ impl ReadinessChecks for Checks {
                         .to_owned(),
                 });
             }
-            if !*self.published.borrow() {
+            if let Some(source) = &self.source {
+                missing.extend(source.missing().await);
+            }
+            if self.published.borrow().is_none() {
                 missing.push(Missing {
                     name: "manifests".to_owned(),
                     detail: "the manifests are not in the ledger yet; that needs the database"

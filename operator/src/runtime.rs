@@ -12,12 +12,14 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    access::{self, Access},
     api::{self, ApiState, Hosts},
     desired::Desired,
     engine::{Context, EngineConfig, Supervisor},
     live::Live,
     metrics::Metrics,
     outbox::Deliveries,
+    publish::Authority,
     readiness, sampler, web,
 };
 
@@ -27,6 +29,14 @@ pub struct RuntimeConfig {
     pub listen: SocketAddr,
     pub egress: EgressPolicy,
     pub allow_stdio: bool,
+    pub metrics: Arc<Metrics>,
+    pub live: Live,
+    /// By what right this process publishes the manifests.
+    pub authority: watch::Receiver<Authority>,
+    /// What the source of the manifests misses, for `/readyz`.
+    pub source: Option<Arc<dyn api::ReadinessChecks>>,
+    /// Who may ask what.
+    pub access: Access,
 }
 
 /// Why the parts could not be started.
@@ -40,13 +50,12 @@ pub enum RuntimeError {
         #[source]
         source: std::io::Error,
     },
-    #[error("the metrics could not be registered")]
-    Metrics(#[from] prometheus::Error),
 }
 
 /// Everything that runs.
 pub struct Runtime {
     address: SocketAddr,
+    published: watch::Receiver<Option<Arc<Desired>>>,
     supervisor: JoinHandle<()>,
     beside: Vec<JoinHandle<()>>,
     /// Ends what has to outlive the sessions.
@@ -80,9 +89,8 @@ impl Runtime {
                 source,
             })?;
         let last = CancellationToken::new();
-        let live = Live::new();
-        let metrics = Arc::new(Metrics::new()?);
-        let (published, is_published) = watch::channel(false);
+        let (live, metrics) = (config.live.clone(), Arc::clone(&config.metrics));
+        let (publish, published) = watch::channel(None);
         let mut beside = Vec::new();
 
         let context = Context::start(
@@ -97,7 +105,8 @@ impl Runtime {
         );
         let supervisor = tokio::spawn(Supervisor::new(context).run(
             desired.clone(),
-            published,
+            config.authority,
+            publish,
             shutdown.clone(),
         ));
 
@@ -125,7 +134,11 @@ impl Runtime {
             store: config.store.clone(),
             live,
             metrics,
-            readiness: Arc::new(readiness::Checks::new(config.store, is_published)),
+            readiness: Arc::new(readiness::Checks::new(
+                config.store,
+                published.clone(),
+                config.source,
+            )),
             reads_per_hour: Arc::clone(&reads_per_hour),
             hosts: Hosts::for_listen(&address.to_string()),
             shutdown: shutdown.clone(),
@@ -136,6 +149,7 @@ impl Runtime {
             last.clone(),
         )));
         let router = api::router(state.clone()).merge(web::router(state.source()));
+        let router = access::controlled(router, config.access, &state.queries);
         let router = api::guarded(router, state.hosts);
         let drain = shutdown;
         beside.push(tokio::spawn(async move {
@@ -148,6 +162,7 @@ impl Runtime {
         }));
         Ok(Self {
             address,
+            published,
             supervisor,
             beside,
             last,
@@ -156,6 +171,11 @@ impl Runtime {
 
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What of the desired state was acted on last.
+    pub fn published(&self) -> watch::Receiver<Option<Arc<Desired>>> {
+        self.published.clone()
     }
 
     /// Waits for the shutdown and for every part to end.

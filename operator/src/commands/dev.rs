@@ -15,8 +15,12 @@ use super::{
     dev_files::{Edits, Files, Looked},
 };
 use crate::{
+    access::Access,
     desired::Desired,
+    live::Live,
+    metrics::Metrics,
     postgres::{Embedded, EmbeddedConfig, EmbeddedError},
+    publish::Authority,
     runtime::{Runtime, RuntimeConfig, RuntimeError},
 };
 
@@ -64,6 +68,8 @@ pub enum DevError {
     Store(#[from] StoreError),
     #[error("the example cannot be shown")]
     Companion(#[from] CompanionError),
+    #[error("the metrics could not be registered")]
+    Metrics(#[from] prometheus::Error),
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
 }
@@ -126,6 +132,7 @@ async fn with_database(
     let companions =
         dev_companions::start(files.objects(), &looked.desired, &companions_end).await?;
     let (desired, receiver) = watch::channel(Arc::new(looked.desired));
+    let (_sole, authority) = watch::channel(Authority::Sole);
     let runtime = Runtime::start(
         RuntimeConfig {
             store,
@@ -135,6 +142,11 @@ async fn with_database(
                 proxy: args.proxy.clone(),
             },
             allow_stdio: true,
+            metrics: Arc::new(Metrics::new()?),
+            live: Live::new(),
+            authority,
+            source: None,
+            access: Access::Open,
         },
         receiver,
         shutdown.clone(),

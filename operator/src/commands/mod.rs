@@ -7,6 +7,8 @@ mod dev_companions;
 mod dev_files;
 mod logging;
 mod migrate;
+mod operator;
+mod rbac;
 pub mod receiver;
 mod receiver_command;
 pub mod validate;
@@ -37,6 +39,8 @@ struct Common {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run the manifests of a Kubernetes cluster.
+    Operator(Box<operator::OperatorArgs>),
     /// Run the manifests of files and folders, watched for edits; no cluster.
     Dev(dev::DevArgs),
     /// Check manifests offline and print the read load that they will cause.
@@ -47,6 +51,8 @@ enum Command {
     },
     /// Print the custom resource definitions as YAML.
     Crds,
+    /// Print the roles that the operator needs as YAML.
+    Rbac(rbac::RbacArgs),
     /// Bring a database to this version's schema.
     Migrate(migrate::MigrateArgs),
     /// Serve a folder as MCP resources, in both eras.
@@ -62,6 +68,8 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Validate { paths } => validate::run(&paths),
         Command::Crds => crds::run(),
+        Command::Rbac(args) => rbac::run(&args),
+        Command::Operator(args) => block_on(operator::run(*args)),
         Command::Dev(args) => block_on(dev::run(args)),
         Command::Migrate(args) => block_on(migrate::run(args)),
         Command::DemoServer(args) => block_on(demo_server::run(args)),

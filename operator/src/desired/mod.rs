@@ -4,6 +4,7 @@
 //! reference resolved, and a [`Problem`] for whatever was left out. What must hold: nothing that is declared and not done goes
 //! without a problem that says why, and no reference crosses a namespace without a grant.
 
+mod address;
 mod cohort;
 mod credential;
 mod index;
@@ -20,9 +21,11 @@ use crate::manifest::{Kind, ObjectId, ObjectName, ObjectSet};
 
 pub use fencepost_crds::RefreshMode;
 
+pub use address::{PUBLISHERS, PublisherKind};
 pub use cohort::{bucket, in_cohort};
 pub use index::{DesiredIndex, WatchSelection};
 pub use problem::{Problem, ProblemReason, Severity};
+pub use reference::secrets_named;
 pub use server::{DesiredServer, Endpoint};
 pub use session::{DeclaredWatch, DesiredResource, DesiredSession, DesiredWatch, normal_form};
 pub use subject::{Credential, DesiredSubject, Withdrawal, anonymous_uid};

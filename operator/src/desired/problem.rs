@@ -34,6 +34,9 @@ pub enum ProblemReason {
     CertificateInvalid,
     UriAmbiguous,
     ModesDiffer,
+    ServiceNotFound,
+    AddressUnknown,
+    AddressNotPublished,
     NotActedOn,
 }
 
@@ -59,6 +62,9 @@ impl ProblemReason {
             Self::CertificateInvalid => "CertificateInvalid",
             Self::UriAmbiguous => "UriAmbiguous",
             Self::ModesDiffer => "ModesDiffer",
+            Self::ServiceNotFound => "ServiceNotFound",
+            Self::AddressUnknown => "AddressUnknown",
+            Self::AddressNotPublished => "AddressNotPublished",
             Self::NotActedOn => "NotActedOn",
         }
     }
@@ -76,6 +82,9 @@ impl ProblemReason {
             | Self::ReferenceNotGranted
             | Self::CredentialInvalid
             | Self::SigningSecretInvalid
+            | Self::ServiceNotFound
+            | Self::AddressUnknown
+            | Self::AddressNotPublished
             | Self::CertificateInvalid => Severity::Error,
         }
     }

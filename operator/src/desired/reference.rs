@@ -1,5 +1,7 @@
 //! References, resolved: within a namespace, or with a grant of the other one.
 
+use std::collections::BTreeSet;
+
 use fencepost_crds::{ObjectRef, SecretKeyRef};
 
 use super::problem::{Problem, ProblemReason};
@@ -40,7 +42,12 @@ pub fn allowed(
         .as_deref()
         .unwrap_or(&from.name.namespace);
     if namespace == from.name.namespace
-        || is_granted(objects, from, kind, namespace, &reference.name)
+        || is_granted(
+            objects,
+            from,
+            (kind.group(), kind.as_str()),
+            &ObjectName::new(namespace, &reference.name),
+        )
     {
         return Ok(ObjectName::new(namespace, &reference.name));
     }
@@ -122,17 +129,52 @@ pub fn secret<'a>(
     })
 }
 
-fn is_granted(
+/// Every Secret that a manifest names and may name.
+pub fn secrets_named(objects: &ObjectSet) -> BTreeSet<ObjectName> {
+    let mut named = BTreeSet::new();
+    let mut name = |kind, from: &ObjectName, reference: Option<&SecretKeyRef>| {
+        let Some(reference) = reference else { return };
+        let from = Referrer {
+            kind,
+            name: from,
+            field: "",
+        };
+        let object = ObjectRef {
+            name: reference.name.clone(),
+            namespace: reference.namespace.clone(),
+        };
+        named.extend(allowed(objects, from, Kind::Secret, &object).ok());
+    };
+    for (from, object) in &objects.servers {
+        let tls = object.spec.tls.as_ref();
+        name(Kind::MCPServer, from, tls.map(|tls| &tls.ca_secret_ref));
+    }
+    for (from, object) in &objects.subjects {
+        name(
+            Kind::MCPSubject,
+            from,
+            object.spec.credential_secret_ref.as_ref(),
+        );
+    }
+    for (from, object) in &objects.indexes {
+        let webhook = &object.spec.webhook;
+        name(Kind::DerivedIndex, from, Some(&webhook.signing_secret_ref));
+        name(Kind::DerivedIndex, from, webhook.ca_secret_ref.as_ref());
+    }
+    named
+}
+
+/// Whether the namespace of `to` lets `from` refer to an object of that group and kind.
+pub fn is_granted(
     objects: &ObjectSet,
     from: Referrer<'_>,
-    kind: Kind,
-    namespace: &str,
-    name: &str,
+    (group, kind): (&str, &str),
+    to: &ObjectName,
 ) -> bool {
     objects
         .grants
         .iter()
-        .filter(|(grant, _)| grant.namespace == namespace)
+        .filter(|(grant, _)| grant.namespace == to.namespace)
         .any(|(_, grant)| {
             let comes_from = grant.spec.from.iter().any(|source| {
                 source.group == from.kind.group()
@@ -140,9 +182,9 @@ fn is_granted(
                     && source.namespace == from.name.namespace
             });
             let leads_to = grant.spec.to.iter().any(|target| {
-                target.group == kind.group()
-                    && target.kind == kind.as_str()
-                    && target.name.as_deref().is_none_or(|only| only == name)
+                target.group == group
+                    && target.kind == kind
+                    && target.name.as_deref().is_none_or(|only| only == to.name)
             });
             comes_from && leads_to
         })

@@ -6,7 +6,7 @@ use fencepost_crds::{Limits, MCPServerSpec, Protocol, StdioCommand};
 use sha2::{Digest, Sha256};
 
 use super::{
-    ObjectKey,
+    ObjectKey, address,
     credential::certificates,
     problem::{Problem, ProblemReason},
     reference::{Referrer, secret},
@@ -104,11 +104,30 @@ fn endpoint(
     } else {
         "spec.serverRef"
     };
-    Err(Problem::not_acted_on(
-        field(unresolved).id(),
-        unresolved,
-        "the address is not looked up in a cluster; give url",
-    ))
+    let Some(cluster) = &objects.cluster else {
+        return Err(Problem::not_acted_on(
+            field(unresolved).id(),
+            unresolved,
+            "there is no cluster to look the address up in; give url",
+        ));
+    };
+    let url = match (&spec.service, &spec.server_ref) {
+        (Some(service), _) => address::of_service(cluster, field(unresolved), service)?,
+        (None, Some(reference)) => {
+            address::of_publisher(objects, cluster, field(unresolved), reference)?
+        }
+        (None, None) => {
+            return Err(Problem::not_acted_on(
+                field("spec").id(),
+                "spec",
+                "no address is given; give url",
+            ));
+        }
+    };
+    Ok(Endpoint::Http {
+        url,
+        ca_pem: ca_pem.transpose()?,
+    })
 }
 
 /// Each part is preceded by its length, so that no two servers write the same bytes.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use fencepost_crds::{
-    ANONYMOUS, ObjectRef, RefreshMode, Rollout, RolloutStage, WatchedResourceSpec,
+    ANONYMOUS, ObjectRef, RECONCILE_AT, RefreshMode, Rollout, RolloutStage, WatchedResourceSpec,
 };
 use iri_string::types::UriStr;
 
@@ -18,7 +18,7 @@ use super::{
     problem::{Problem, ProblemReason},
     reference::{Referrer, allowed, not_found},
 };
-use crate::manifest::{Kind, ObjectName, ObjectSet};
+use crate::manifest::{ByName, Kind, ObjectName, ObjectSet};
 
 /// A declared watch, also one that is suspended or whose references lead nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub struct DesiredResource {
     pub store: bool,
     pub keep_versions: u32,
     pub ignore_json_pointers: Vec<String>,
+    /// What the reconcile-now annotations of its watches say, in their order: another value asks for a read now.
+    pub reconcile_at: Vec<String>,
 }
 
 type Pair = (ObjectKey, ObjectKey);
@@ -133,11 +135,19 @@ pub(super) fn sessions(
         if server.suspend || revoked {
             continue;
         }
+        // Asking a server or a subject to be looked at again asks for all that is read of it.
+        let asks = [
+            object.annotations.get(RECONCILE_AT),
+            annotation(&objects.servers, &server.key),
+            annotation(&objects.subjects, &subject),
+        ];
+        let reconcile_at: Vec<String> = asks.into_iter().flatten().cloned().collect();
         let resources = pairs
             .entry((server.key.clone(), subject.clone()))
             .or_default();
         for (index, uri) in object.spec.uris.iter().enumerate() {
-            let asked = resource(&server.key, &subject, &watch, uri.as_str(), &object.spec);
+            let mut asked = resource(&server.key, &subject, &watch, uri.as_str(), &object.spec);
+            asked.reconcile_at.clone_from(&reconcile_at);
             match resources.get_mut(uri.as_str()) {
                 None => drop(resources.insert(uri.0.clone(), asked)),
                 Some(known) => {
@@ -170,6 +180,12 @@ pub(super) fn sessions(
         ambiguities(objects, session, problems);
     }
     (watches, sessions)
+}
+
+fn annotation<'a, T>(objects: &'a ByName<T>, key: &ObjectKey) -> Option<&'a String> {
+    objects
+        .get(&ObjectName::new(&key.namespace, &key.name))
+        .and_then(|object| object.annotations.get(RECONCILE_AT))
 }
 
 fn server(
@@ -271,6 +287,7 @@ fn resource(
         store: spec.content.store,
         keep_versions: spec.content.keep_versions,
         ignore_json_pointers: spec.digest.ignore_json_pointers.clone(),
+        reconcile_at: Vec::new(),
     }
 }
 
@@ -321,6 +338,7 @@ impl DesiredResource {
         self.ignore_json_pointers
             .retain(|pointer| other.ignore_json_pointers.contains(pointer));
         self.watches.extend(other.watches);
+        self.reconcile_at.extend(other.reconcile_at);
     }
 }
 

@@ -22,6 +22,18 @@ type Held = HashMap<SessionKey, (CancellationToken, Instant)>;
 #[derive(Clone, Default)]
 pub struct Leases(Arc<Mutex<Held>>);
 
+/// What a replica that died had open and nobody takes over is closed by whoever is alive.
+async fn close_abandoned(store: &Store) {
+    match store.close_abandoned().await {
+        Ok(0) => {}
+        Ok(closed) => tracing::info!(closed, "sessions whose owner is gone were closed"),
+        Err(error) => tracing::debug!(
+            category = error.category(),
+            "abandoned sessions were not looked for"
+        ),
+    }
+}
+
 /// One session's hold on its lease; letting it go stops the renewals.
 pub struct LeaseHold {
     leases: Leases,
@@ -44,7 +56,10 @@ impl Leases {
             interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 tokio::select! {
-                    _ = interval.tick() => keeper.renew(&store).await,
+                    _ = interval.tick() => {
+                        keeper.renew(&store).await;
+                        close_abandoned(&store).await;
+                    }
                     () = shutdown.cancelled() => return,
                 }
             }

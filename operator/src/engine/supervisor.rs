@@ -19,7 +19,7 @@ use super::{Context, credentials::SubjectCredential, limits::ServerLimits, sessi
 use crate::{
     desired::{Credential, Desired, DesiredResource, DesiredServer, DesiredSubject},
     metrics::Name,
-    publish::{self, ledger_uid},
+    publish::{self, Authority, ledger_uid},
 };
 
 /// Between tries to publish while the database is away.
@@ -77,6 +77,13 @@ struct Running {
     task: JoinHandle<()>,
 }
 
+/// What ends a publication that cannot be done yet.
+struct Waits<'a> {
+    desired: &'a mut watch::Receiver<Arc<Desired>>,
+    authority: &'a mut watch::Receiver<Authority>,
+    shutdown: &'a CancellationToken,
+}
+
 /// Runs the session tasks.
 pub struct Supervisor {
     context: Context,
@@ -96,38 +103,61 @@ impl Supervisor {
         }
     }
 
-    /// Follows `desired` until `shutdown`, then closes every session in order.
+    /// Follows `desired` until `shutdown`, then closes every session in order. `published` says what was
+    /// acted on last: published by this replica, or left to the one that publishes.
     pub async fn run(
         mut self,
         mut desired: watch::Receiver<Arc<Desired>>,
-        published: watch::Sender<bool>,
+        mut authority: watch::Receiver<Authority>,
+        published: watch::Sender<Option<Arc<Desired>>>,
         shutdown: CancellationToken,
     ) {
         loop {
+            // The authority first: what is desired is then at least as new as what it was given for.
+            let right = *authority.borrow_and_update();
             let now = Arc::clone(&desired.borrow_and_update());
-            if self.publish(&now, &mut desired, &shutdown).await {
-                let _ = published.send(true);
+            let waits = Waits {
+                desired: &mut desired,
+                authority: &mut authority,
+                shutdown: &shutdown,
+            };
+            if self.publish(&now, right, waits).await {
                 self.reconcile(&now);
+                published.send_replace(Some(now));
             }
             tokio::select! {
                 changed = desired.changed() => if changed.is_err() { break },
+                changed = authority.changed() => if changed.is_err() { break },
                 () = shutdown.cancelled() => break,
             }
         }
         self.drain().await;
     }
 
-    /// Publishes to the ledger, however long the database is away. False: something newer is wanted.
-    async fn publish(
-        &self,
-        now: &Desired,
-        desired: &mut watch::Receiver<Arc<Desired>>,
-        shutdown: &CancellationToken,
-    ) -> bool {
+    /// Publishes to the ledger, if that is this replica's to do, however long the database is away. False:
+    /// something newer is wanted.
+    async fn publish(&self, now: &Desired, right: Authority, waits: Waits<'_>) -> bool {
         let rows = publish::rows(now);
         let mut attempt = 0;
         loop {
-            let Err(error) = self.context.store.publish(&rows).await else {
+            let done = match right {
+                Authority::Standby => return true,
+                Authority::Sole => self.context.store.publish(&rows).await,
+                Authority::Claimed(epoch) => {
+                    self.context
+                        .store
+                        .publish_as(epoch, &rows)
+                        .await
+                        .map(|ours| {
+                            if !ours {
+                                tracing::warn!(
+                                    "another replica publishes by now; this one leaves it to that"
+                                );
+                            }
+                        })
+                }
+            };
+            let Err(error) = done else {
                 return true;
             };
             attempt += 1;
@@ -139,11 +169,15 @@ impl Supervisor {
             );
             tokio::select! {
                 () = tokio::time::sleep(PUBLISH_AGAIN.delay(attempt, rand::random())) => {}
-                _ = desired.changed() => {
-                    desired.mark_changed();
+                _ = waits.desired.changed() => {
+                    waits.desired.mark_changed();
                     return false;
                 }
-                () = shutdown.cancelled() => return false,
+                _ = waits.authority.changed() => {
+                    waits.authority.mark_changed();
+                    return false;
+                }
+                () = waits.shutdown.cancelled() => return false,
             }
         }
     }

@@ -324,6 +324,7 @@ mod tests {
             watches: Vec::new(),
             store: true,
             keep_versions: 1,
+            reconcile_at: Vec::new(),
             ignore_json_pointers: Vec::new(),
         }
     }

@@ -13,6 +13,7 @@ use fencepost_crds::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    cluster::ClusterObjects,
     field::FieldPath,
     kind::{Kind, ObjectId},
     position,
@@ -58,6 +59,17 @@ impl Origin {
     /// Line of a field of the object, or of the nearest enclosing one that stands on a line of its own.
     pub fn line_of(&self, field: &FieldPath) -> usize {
         self.first_line + position::line_of(&self.text, &self.base.join(field)).unwrap_or(0)
+    }
+
+    /// Of an object that a cluster holds: no file, no lines.
+    pub fn cluster() -> Self {
+        Self {
+            file: PathBuf::new(),
+            document: 0,
+            first_line: 0,
+            base: FieldPath::default(),
+            text: Arc::from(""),
+        }
     }
 
     /// Line at which the object begins.
@@ -122,6 +134,8 @@ pub struct ObjectSet {
     pub indexes: ByName<DerivedIndexSpec>,
     pub secrets: ByName<SecretData>,
     pub grants: ByName<ReferenceGrantSpec>,
+    /// Absent: the objects come from files.
+    pub cluster: Option<ClusterObjects>,
 }
 
 impl ObjectSet {
@@ -176,6 +190,17 @@ impl ObjectSet {
             Kind::Secret => of(&self.secrets),
             Kind::ReferenceGrant => of(&self.grants),
         }
+    }
+
+    /// Takes all objects of another set on. One of the same name is replaced.
+    pub fn absorb(&mut self, other: Self) {
+        self.servers.extend(other.servers);
+        self.subjects.extend(other.subjects);
+        self.watches.extend(other.watches);
+        self.catalogs.extend(other.catalogs);
+        self.indexes.extend(other.indexes);
+        self.secrets.extend(other.secrets);
+        self.grants.extend(other.grants);
     }
 
     /// Adds those objects of `previous` that are missing here and that `keep` names by their place.

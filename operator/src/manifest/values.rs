@@ -17,15 +17,44 @@ pub fn violations(kind: Kind, object: &Value) -> Vec<Violation> {
         Kind::WatchedResource => ("spec.select.matches", expression),
         _ => return Vec::new(),
     };
+    let mut found = uris(object);
     let field = FieldPath::parse(path);
     let pointer = format!("/{}", path.replace('.', "/"));
-    object
+    let violation = object
         .pointer(&pointer)
         .and_then(Value::as_str)
         .and_then(check)
-        .map(|(message, fix)| Violation::new(field, message, fix))
+        .map(|(message, fix)| Violation::new(field, message, fix));
+    found.extend(violation);
+    found
+}
+
+/// Names that begin with no scheme (RFC 3986, 3.1). The rule in the schema sees only that there is a colon.
+fn uris(object: &Value) -> Vec<Violation> {
+    let listed = object.pointer("/spec/uris").and_then(Value::as_array);
+    listed
         .into_iter()
+        .flatten()
+        .enumerate()
+        .filter(|(_, uri)| uri.as_str().is_some_and(|uri| !has_scheme(uri)))
+        .map(|(index, _)| {
+            Violation::new(
+                FieldPath::parse("spec.uris").index(index),
+                "the URI is not absolute",
+                "write the scheme too, as in docs:///guide.md",
+            )
+        })
         .collect()
+}
+
+fn has_scheme(uri: &str) -> bool {
+    uri.split_once(':').is_some_and(|(scheme, rest)| {
+        !rest.is_empty()
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-'))
+    })
 }
 
 fn address(text: &str) -> Option<(String, &'static str)> {

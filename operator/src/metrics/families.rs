@@ -37,6 +37,9 @@ pub(super) struct Families {
     pub deliveries: IntCounterVec,
     pub resources: IntGaugeVec,
     pub sessions: IntGaugeVec,
+    pub watch_errors: IntCounterVec,
+    pub missing_permissions: IntGaugeVec,
+    pub leader: IntGaugeVec,
     converged_ratio: GaugeVec,
     amplification: GaugeVec,
 }
@@ -91,6 +94,19 @@ impl Families {
             )?,
             resources: add.gauges("fencepost_resources", "Watched resources by state", &["state"], true)?,
             sessions: add.gauges("fencepost_sessions", "Open sessions by protocol era", &["era"], false)?,
+            watch_errors: add.counters(
+                "fencepost_kubernetes_watch_errors_total",
+                "Lists and watches of the API server that failed",
+                &["resource", "reason"],
+                false,
+            )?,
+            missing_permissions: add.gauges(
+                "fencepost_missing_permissions",
+                "Namespaces in which this ServiceAccount lacks the verb on the resource",
+                &["verb", "resource"],
+                false,
+            )?,
+            leader: add.gauges("fencepost_leader", "1 on the replica that reconciles; absent on the others", &[], false)?,
             converged_ratio: add.ratios(
                 "fencepost_converged_ratio",
                 "Share of the convergences of the last 15 minutes that took at most 60 s",

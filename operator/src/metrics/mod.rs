@@ -161,6 +161,34 @@ impl Metrics {
         self.families.sessions.with_label_values(&[era]).dec();
     }
 
+    /// A list or a watch of the API server failed. Both are fixed words of the program.
+    pub fn kubernetes_watch_failed(&self, resource: &str, reason: &'static str) {
+        self.families
+            .watch_errors
+            .with_label_values(&[resource, reason])
+            .inc();
+    }
+
+    /// The verbs that are missing now, each once for every namespace it is missing in.
+    pub fn missing_permissions<'a>(&self, missing: impl Iterator<Item = (&'a str, &'a str)>) {
+        self.families.missing_permissions.reset();
+        for (verb, resource) in missing {
+            self.families
+                .missing_permissions
+                .with_label_values(&[verb, resource])
+                .inc();
+        }
+    }
+
+    /// Whether this replica reconciles.
+    pub fn leads(&self, leads: bool) {
+        if leads {
+            self.families.leader.with_label_values::<&str>(&[]).set(1);
+        } else {
+            self.families.leader.reset();
+        }
+    }
+
     /// What stands now, all of it: what is not named is gone.
     pub fn set_gauges(&self, gauges: &Gauges) {
         let mut state = self.state();

@@ -18,9 +18,15 @@ use crate::{
     session::{SessionKey, close_sessions},
 };
 
+/// How long after a lease ran out it counts as abandoned: whoever wants the pair has taken it by then.
+const ABANDONED_AFTER: Duration = Duration::from_secs(5);
+/// Leases of one transaction: their resources are locked until it ends.
+const ABANDONED_AT_ONCE: i64 = 50;
+
 impl Store {
     /// Takes the lease if it is free, expired or this replica's own: a new session generation. None:
-    /// another replica holds it.
+    /// another replica holds it, or the ledger does not have both objects (not published yet, gone, or
+    /// withdrawn).
     pub async fn acquire_lease(
         &self,
         server: Uuid,
@@ -45,7 +51,8 @@ impl Store {
         let mut tx = self.pool().begin().await?;
         let taken: Option<i64> = sqlx::query_scalar(
             "insert into session_lease as l (server_uid, subject_uid, owner, session_generation, expires_at)
-             values ($1, $2, $3, 1, clock_timestamp() + $4)
+             select s.uid, u.uid, $3, 1, clock_timestamp() + $4 from server s, subject u
+             where s.uid = $1 and s.deleted_at is null and u.uid = $2 and u.deleted_at is null and not u.revoked
              on conflict (server_uid, subject_uid) do update
              set owner = excluded.owner, session_generation = l.session_generation + 1,
                  expires_at = clock_timestamp() + $4
@@ -117,6 +124,41 @@ impl Store {
                 done => return done,
             }
         }
+    }
+
+    /// Closes what was left open under leases that ran out and that nobody took: their owner died, and no
+    /// manifest asks for the pair any more. The generation rises, so that an owner which was only paused
+    /// finds its lease gone. How many leases it was, at most [`ABANDONED_AT_ONCE`].
+    pub async fn close_abandoned(&self) -> Result<u64, StoreError> {
+        let mut tx = self.pool().begin().await?;
+        let abandoned: Vec<(Uuid, Uuid, i64)> = sqlx::query_as(
+            "with gone as (
+                 select l.server_uid, l.subject_uid from session_lease l
+                 where l.expires_at < clock_timestamp() - $1
+                     and exists (select from session s
+                                 where s.server_uid = l.server_uid and s.subject_uid = l.subject_uid
+                                     and s.closed_at is null)
+                 order by l.server_uid, l.subject_uid limit $2
+                 for update skip locked
+             )
+             update session_lease l set session_generation = l.session_generation + 1
+             from gone where l.server_uid = gone.server_uid and l.subject_uid = gone.subject_uid
+             returning l.server_uid, l.subject_uid, l.session_generation",
+        )
+        .bind(interval(ABANDONED_AFTER))
+        .bind(ABANDONED_AT_ONCE)
+        .fetch_all(&mut *tx)
+        .await?;
+        for (server, subject, generation) in &abandoned {
+            let last = SessionKey {
+                server: *server,
+                subject: *subject,
+                generation: SessionGeneration::new(counter(*generation)?.saturating_sub(1)),
+            };
+            close_sessions(&mut tx, &last, "its owner is gone, and nothing asks for it").await?;
+        }
+        tx.commit().await?;
+        Ok(abandoned.len() as u64)
     }
 
     /// Lets every lease go, whoever holds it. Only for a database with one user, whose former process

@@ -43,7 +43,7 @@ pub use migrate::{MigrateError, MigrationReport};
 pub use outbox::{EventShape, OutboxFilter, OutboxPage};
 pub use outbox_hint::OUTBOX_CHANNEL;
 pub use outbox_listener::OutboxListener;
-pub use publish::{IndexRow, Published, ServerRow, SubjectRow, WatchRow};
+pub use publish::{IndexRow, Published, PublisherEpoch, ServerRow, SubjectRow, WatchRow};
 pub use resource::{Mode, ResourceRow, ResourceSpec};
 pub use sample::{CONVERGENCE_BOUNDS, CONVERGENCE_TARGET_SECONDS, Sample, SampleCounts};
 pub use server::ServerStatus;

@@ -73,31 +73,89 @@ pub struct IndexRow {
     pub include_supersede: bool,
 }
 
+/// Under which claim a replica publishes. Only the newest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublisherEpoch(i64);
+
 impl Store {
-    /// Makes the objects of the database those of the manifests, in one transaction.
+    /// Makes the objects of the database those of the manifests, in one transaction. For the only process
+    /// that uses this database; several settle who publishes with [`Self::claim_publishing`].
     pub async fn publish(&self, objects: &Published) -> Result<(), StoreError> {
+        self.publish_under(objects, None).await.map(|_| ())
+    }
+
+    /// Becomes the one replica that publishes, until another claims.
+    pub async fn claim_publishing(&self) -> Result<PublisherEpoch, StoreError> {
+        let epoch = sqlx::query_scalar(
+            "insert into publisher as p (epoch, owner) values (1, $1)
+             on conflict (singleton) do update
+             set epoch = p.epoch + 1, owner = excluded.owner, claimed_at = now()
+             returning epoch",
+        )
+        .bind(self.replica())
+        .fetch_one(self.pool())
+        .await?;
+        Ok(PublisherEpoch(epoch))
+    }
+
+    /// Whether nobody claimed since.
+    pub async fn claim_stands(&self, epoch: PublisherEpoch) -> Result<bool, StoreError> {
+        let newest: Option<i64> = sqlx::query_scalar("select epoch from publisher")
+            .fetch_optional(self.pool())
+            .await?;
+        Ok(newest == Some(epoch.0))
+    }
+
+    /// Publishes as [`Self::publish`] does, if nobody claimed since `epoch` was given. False: somebody did, and
+    /// nothing was changed. A replica that was paused and wakes up ends here.
+    pub async fn publish_as(
+        &self,
+        epoch: PublisherEpoch,
+        objects: &Published,
+    ) -> Result<bool, StoreError> {
+        self.publish_under(objects, Some(epoch)).await
+    }
+
+    async fn publish_under(
+        &self,
+        objects: &Published,
+        epoch: Option<PublisherEpoch>,
+    ) -> Result<bool, StoreError> {
         let mut tries = Tries::default();
         loop {
-            match self.try_publish(objects).await {
+            match self.try_publish(objects, epoch).await {
                 Err(error) if tries.again(&error).await => {}
                 done => return done,
             }
         }
     }
 
-    async fn try_publish(&self, objects: &Published) -> Result<(), StoreError> {
+    async fn try_publish(
+        &self,
+        objects: &Published,
+        epoch: Option<PublisherEpoch>,
+    ) -> Result<bool, StoreError> {
         let mut tx = self.pool().begin().await?;
         sqlx::query("select pg_advisory_xact_lock($1)")
             .bind(advisory::PUBLISH)
             .execute(&mut *tx)
             .await?;
+        if let Some(PublisherEpoch(ours)) = epoch {
+            // Locked until the commit: a claim waits for it, and comes after it in full.
+            let newest: Option<i64> = sqlx::query_scalar("select epoch from publisher for share")
+                .fetch_optional(&mut *tx)
+                .await?;
+            if newest != Some(ours) {
+                return Ok(false);
+            }
+        }
         servers(&mut tx, &objects.servers).await?;
         subjects(&mut tx, &objects.subjects).await?;
         begin_closing(&mut tx).await?;
         watches(&mut tx, &objects.watches).await?;
         indexes(&mut tx, &objects.indexes).await?;
         tx.commit().await?;
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -122,10 +122,11 @@ impl Connected {
                     entry.has_version,
                     entry.delivery_proven,
                 );
-                // What is digested differs: only another read can tell what it comes to.
+                // Asked for, or what is digested differs: only another read can tell what it comes to.
                 let reread = fresh.desired.ignore_json_pointers
                     != entry.desired.ignore_json_pointers
-                    || (fresh.desired.store && !entry.desired.store);
+                    || (fresh.desired.store && !entry.desired.store)
+                    || fresh.desired.reconcile_at != entry.desired.reconcile_at;
                 entry.rules = fresh.rules;
                 entry.refresh = fresh.refresh;
                 entry.desired = fresh.desired;

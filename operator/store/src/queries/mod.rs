@@ -16,6 +16,7 @@ mod resource;
 mod series;
 mod server;
 mod shown;
+mod status;
 mod subject;
 mod timeline;
 mod trouble;
@@ -30,6 +31,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub use content::{Bytes, Content};
 pub use error::QueryError;
 pub use page::PageSize;
+pub use status::{Closing, SampledResource, WatchTally};
 pub use version_text::{SupersedeAnswer, TextAnswer};
 
 /// Questions asked at once. The pool has 10 connections by default and reads must not wait for a
