@@ -114,6 +114,16 @@ impl Fencepost {
         self.process.ended(STOP_LIMIT).await
     }
 
+    /// SIGSTOP: it stands still and holds on to what it has, as on a machine that is suspended.
+    pub fn freeze(&self) {
+        self.process.signal_now(Signal::SIGSTOP);
+    }
+
+    /// SIGCONT.
+    pub fn thaw(&self) {
+        self.process.signal_now(Signal::SIGCONT);
+    }
+
     /// Waits for an end that it comes to by itself.
     pub async fn ended(&mut self, limit: Duration) -> ExitStatus {
         self.process.ended(limit).await

@@ -14,6 +14,7 @@
 pub mod binary;
 pub mod cluster;
 pub mod faulty;
+pub mod ledger;
 pub mod postgres;
 pub mod process;
 pub mod real_servers;

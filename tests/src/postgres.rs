@@ -171,6 +171,27 @@ impl Database {
     pub async fn fresh() -> Self {
         Postgres::shared().await.database().await
     }
+
+    /// Cuts every connection to this database and lets none in, until [`Database::mend`].
+    pub async fn cut(&self) {
+        let name = &self.name;
+        self.server
+            .execute(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"))
+            .await;
+        self.server
+            .execute(&format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            ))
+            .await;
+    }
+
+    /// Lets connections in again.
+    pub async fn mend(&self) {
+        let name = &self.name;
+        self.server
+            .execute(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true"))
+            .await;
+    }
 }
 
 impl Drop for Database {

@@ -124,6 +124,11 @@ impl Process {
         }
     }
 
+    /// As [`Process::signal`], for a process that is known to be alive.
+    pub fn signal_now(&self, signal: Signal) {
+        kill(pid(self.child.id()), signal).expect("a live child of ours can be signalled");
+    }
+
     /// Signals its whole group, as Ctrl-C in a terminal does.
     pub fn signal_group(&mut self, signal: Signal) {
         if self.status().is_none() {
