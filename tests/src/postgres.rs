@@ -281,7 +281,12 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-fn free_port() -> u16 {
+/// A loopback port that was free a moment ago.
+///
+/// # Panics
+///
+/// When there is none.
+pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener
         .local_addr()

@@ -111,6 +111,11 @@ impl ApiServer {
     }
 
     /// The administrator's.
+    /// See [`Endpoint::certificate`].
+    pub fn certificate(&self) -> Vec<u8> {
+        self.endpoint.certificate()
+    }
+
     pub fn kubeconfig(&self) -> &Path {
         self.tools.kubeconfig()
     }

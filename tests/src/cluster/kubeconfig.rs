@@ -29,6 +29,20 @@ impl Endpoint {
         Some(Self(cluster.clone()))
     }
 
+    /// What clients trust, as PEM.
+    ///
+    /// # Panics
+    ///
+    /// When the kubeconfig that it came from has it elsewhere.
+    pub fn certificate(&self) -> Vec<u8> {
+        let encoded = self.0["certificate-authority-data"]
+            .as_str()
+            .expect("the kubeconfig holds its certificate authority");
+        base64::engine::general_purpose::STANDARD
+            .decode(encoded)
+            .expect("a kubeconfig holds base64")
+    }
+
     pub fn url(&self) -> &str {
         self.0["server"].as_str().unwrap_or_default()
     }

@@ -1,8 +1,11 @@
 //! `fencepost operator` against a real kube-apiserver and etcd, a real Postgres, with exactly the rights that its roles give.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod access;
 mod deletion;
+mod image;
 mod lifecycle;
+mod monitoring;
 mod references;
 mod refused;
 mod replicas;

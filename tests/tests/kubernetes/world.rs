@@ -131,6 +131,28 @@ impl World {
         }
     }
 
+    /// Lets the operator ask for reviews, as the chart does; the name of the binding, which is the caller's to delete.
+    pub async fn allow_reviews(&self) -> String {
+        let name = self.namespace.name();
+        let binding = format!("{name}-reviews");
+        let cluster = self.cluster.get();
+        let printed = binary::run(["rbac", "--namespace", name, "--own-namespace", name]);
+        let roles = String::from_utf8(printed.stdout).unwrap();
+        cluster.apply(&roles).await.ok();
+        let account = format!("--serviceaccount={name}:fencepost");
+        cluster
+            .kubectl([
+                "create",
+                "clusterrolebinding",
+                &binding,
+                "--clusterrole=fencepost",
+                &account,
+            ])
+            .await
+            .ok();
+        binding
+    }
+
     /// A replica that watches another namespace too, with the same role there.
     pub async fn watching_also(&self, other: &Namespace) -> Operator {
         let (name, there) = (self.namespace.name(), other.name());
