@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .ONESHELL:
-.PHONY: help dev build debug test lint unit e2e browser bench fmt install dashboard
+.PHONY: help dev build debug test lint unit e2e browser kubernetes apiserver chart bench fmt install dashboard
 
 # Where rustup puts cargo, also when scripts/install.sh has just installed it.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -47,23 +47,39 @@ lint: install ## Formatting and clippy
 unit: install
 	@scripts/group "unit and store tests" scripts/with-postgres.sh cargo test --workspace --exclude fencepost-tests
 
-# The harness against itself, then each test of the whole but the browser's.
+# Through the binary, without a cluster.
 e2e: debug
 	@FENCEPOST_BIN="$(abspath $(TARGET))/debug/fencepost" \
-	  scripts/group "end to end" scripts/with-postgres.sh cargo test -p fencepost-tests --lib $(call tests,-v)
+	  scripts/group "end to end" scripts/with-postgres.sh cargo test -p fencepost-tests --test e2e --test servers
 
 browser: debug
-	@[ -n "$(call tests,)" ] || { echo "no browser tests in tests/tests"; exit 1; }
-	FENCEPOST_BIN="$(abspath $(TARGET))/debug/fencepost" \
-	  scripts/group "browser" scripts/with-postgres.sh cargo test -p fencepost-tests $(call tests,)
+	@FENCEPOST_BIN="$(abspath $(TARGET))/debug/fencepost" \
+	  scripts/group "browser" scripts/with-postgres.sh cargo test -p fencepost-tests --test browser
 
-test: ## Everything: lint, unit and store tests, end to end, browser
+# kube-apiserver, etcd, kube-controller-manager, kubectl and helm from their Go modules: about ten minutes once.
+apiserver:
+	@scripts/build-apiserver.sh
+
+chart: apiserver
+	@scripts/group "chart" scripts/check-chart.sh
+
+# The harness against itself, then the released binary on a real API server.
+kubernetes: apiserver build
+	@FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" \
+	  scripts/group "kubernetes" scripts/with-postgres.sh cargo test -p fencepost-tests --lib --test kubernetes
+
+test: ## Everything: lint, unit and store tests, end to end, browser, chart, Kubernetes
 	@scripts/install.sh test
+	mkdir -p $(TARGET)
+	echo "== the API server is built beside the rest; its output: $(TARGET)/apiserver.log"
+	nice -n 19 scripts/build-apiserver.sh >$(TARGET)/apiserver.log 2>&1 &
+	apiserver=$$!
+	trap 'kill "$$apiserver" 2>/dev/null || true' EXIT
 	for group in lint unit e2e browser; do $(MAKE) --no-print-directory "$$group"; done
+	wait "$$apiserver" || { cat $(TARGET)/apiserver.log; exit 1; }
+	trap - EXIT
+	for group in chart kubernetes; do $(MAKE) --no-print-directory "$$group"; done
 
 bench: debug ## Measure throughput as ratios, and memory per resource
 	@scripts/step "the fencepost binary (release)" cargo build --release -p fencepost
 	FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" cargo bench -p fencepost-tests
-
-# The test binaries of tests/tests: those named browser..., or with -v all others.
-tests = $(foreach name,$(shell ls tests/tests | sed 's/\.rs$$//' | grep $(1) '^browser' || true),--test $(name))

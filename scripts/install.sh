@@ -2,7 +2,7 @@
 # Installs what is missing to build and run Fencepost on Debian or Ubuntu. Quick when nothing is missing; safe to run again.
 #
 #   scripts/install.sh         what `make dev` and `make build` need
-#   scripts/install.sh test    and what the tests need: Node, Python, Chromium
+#   scripts/install.sh test    and what the tests need: Node, Python, Chromium, Prometheus
 set -eu
 cd "$(dirname "$0")/.."
 want=${1:-build}
@@ -32,6 +32,8 @@ if [ "$want" = test ]; then
   fi
   has chromium || has chromium-browser || has google-chrome || packages="$packages chromium"
   need chromedriver chromium-driver
+  need promtool prometheus
+  need unshare util-linux
 fi
 
 as_root() {
@@ -66,9 +68,27 @@ if [ -n "$packages" ]; then
       fi
       ;;
   esac
+  # Prometheus is wanted as a program, not as a service of this machine: while this file is there, a package starts nothing.
+  policy=
+  case " $packages " in
+    *" prometheus "*)
+      if [ ! -e /usr/sbin/policy-rc.d ]; then
+        policy=/usr/sbin/policy-rc.d
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+        as_root chmod +x "$policy"
+        trap 'as_root rm -f "$policy"' EXIT
+      fi
+      ;;
+  esac
   # The list is words on purpose.
   # shellcheck disable=SC2086
   apt_install $packages
+  if [ -n "$policy" ]; then
+    as_root rm -f "$policy"
+    trap - EXIT
+    # As it would at the next start of the machine.
+    if has systemctl; then as_root systemctl disable --quiet prometheus 2>/dev/null || true; fi
+  fi
 fi
 
 # Rust. A toolchain that rustup manages follows rust-toolchain.toml by itself.

@@ -144,7 +144,7 @@ impl Source {
     }
 
     async fn look(&mut self, leading: bool) -> Result<(), Failure> {
-        let claimed = self.terms(leading).await?;
+        self.terms(leading).await?;
         let missing = self.informers.missing();
         let complete = missing.is_empty();
         *self
@@ -173,7 +173,9 @@ impl Source {
             now
         };
         // After what is desired: whoever sees the claim sees what was listed for it.
-        if let Some(epoch) = claimed {
+        if let Some(epoch) = self.term
+            && *self.outlets.authority.borrow() != Authority::Claimed(epoch)
+        {
             self.outlets
                 .authority
                 .send_replace(Authority::Claimed(epoch));
@@ -184,8 +186,8 @@ impl Source {
         Ok(())
     }
 
-    /// Begins and ends terms. A claim that was just made comes back.
-    async fn terms(&mut self, leading: bool) -> Result<Option<PublisherEpoch>, Failure> {
+    /// Begins and ends terms. A claim is told once there is something to publish under it.
+    async fn terms(&mut self, leading: bool) -> Result<(), Failure> {
         if let Some(epoch) = self.term {
             let stands = self.config.store.claim_stands(epoch).await;
             // A database that is away says nothing; the claim is checked again with every publication.
@@ -198,10 +200,10 @@ impl Source {
         }
         if !leading {
             self.fresh = None;
-            return Ok(None);
+            return Ok(());
         }
         if self.term.is_some() {
-            return Ok(None);
+            return Ok(());
         }
         let context = &self.context;
         let scope = &self.config.scope;
@@ -209,7 +211,7 @@ impl Source {
             .fresh
             .get_or_insert_with(|| Informers::start(context, scope));
         if !fresh.are_synced() {
-            return Ok(None);
+            return Ok(());
         }
         let epoch = self
             .config
@@ -225,7 +227,7 @@ impl Source {
         }
         self.term = Some(epoch);
         tracing::info!("this replica leads");
-        Ok(Some(epoch))
+        Ok(())
     }
 
     /// An object counts once it bears the finalizer; the watch shows it then.
