@@ -66,6 +66,26 @@ versions() {
   echo "appVersion is Cargo.toml's $workspace"
 }
 
+# What the Dockerfile says twice.
+image() {
+  channel=$(sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)
+  wrong=$(sed -n 's/^FROM .*rust:\([0-9.]*\)-.*/\1/p; s/.*RUSTUP_TOOLCHAIN=\([^ ]*\).*/\1/p' Dockerfile | grep -vx "$channel")
+  [ -z "$wrong" ] || {
+    echo "the Dockerfile names Rust" $wrong "and rust-toolchain.toml $channel; mend it with: sed -i 's/rust:[0-9.]*-/rust:$channel-/; s/RUSTUP_TOOLCHAIN=.*/RUSTUP_TOOLCHAIN=$channel/' Dockerfile"
+    return 1
+  }
+  grep -qx "ARG VERSION=$workspace" Dockerfile || {
+    echo "the Dockerfile's VERSION is not Cargo.toml's; mend it with: sed -i 's/^ARG VERSION=.*/ARG VERSION=$workspace/' Dockerfile"
+    return 1
+  }
+  user=$(sed -n 's/^USER \([0-9]*\):.*/\1/p' Dockerfile)
+  grep -qx "  runAsUser: $user" $chart/values.yaml || {
+    echo "the Dockerfile's user is $user, and pod.runAsUser in $chart/values.yaml another"
+    return 1
+  }
+  echo "the Dockerfile has Rust $channel, version $workspace and user $user as elsewhere; it is not built here"
+}
+
 described() {
   python3 - "$chart/values.schema.json" <<'PYTHON'
 import json, sys
@@ -84,7 +104,7 @@ def walk(path, node):
         walk(f"{path}.{name}".lstrip("."), child)
 
 walk("", schema)
-print("\n".join(wrong) if wrong else f"{seen} values have a description, and no object takes an unknown one")
+print("\n".join(wrong) if wrong else f"{seen} values have a description, and no object with named values takes others")
 sys.exit(bool(wrong))
 PYTHON
 }
@@ -212,6 +232,7 @@ PYTHON
 
 check "CRD copies" crds
 check "versions" versions
+check "image" image
 check "values schema" described
 check "lint" lint
 check "templates" templates
