@@ -65,8 +65,11 @@ chart: apiserver
 
 # The harness against itself, then the released binary on a real API server.
 kubernetes: apiserver build
-	@FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" \
-	  scripts/group "kubernetes" scripts/with-postgres.sh cargo test -p fencepost-tests --lib --test kubernetes
+	@export FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" FENCEPOST_TEST_REPORT="$(abspath $(TARGET))/real.txt"
+	rm -f "$$FENCEPOST_TEST_REPORT"
+	scripts/group "kubernetes" scripts/with-postgres.sh cargo test -p fencepost-tests --lib --test kubernetes
+	printf '\n== what was real, by test\n'
+	sort -u "$$FENCEPOST_TEST_REPORT" | awk -F': ' '{ real = substr($$0, length($$1) + 3) } $$1 != test { if (test) print line; test = $$1; line = test ": " real; next } { line = line "; " real } END { print line }'
 
 test: ## Everything: lint, unit and store tests, end to end, browser, chart, Kubernetes
 	@scripts/install.sh test

@@ -8,7 +8,7 @@ use std::{
 
 use nix::sys::signal::Signal;
 
-use crate::process::Process;
+use crate::{process::Process, report};
 
 /// How long a start may take: the embedded Postgres is created on the first.
 pub const START_LIMIT: Duration = Duration::from_mins(1);
@@ -37,6 +37,7 @@ impl Fencepost {
     ) -> Self {
         let mut command = command(args);
         change(&mut command);
+        report::real(&format!("the binary {}", path().display()));
         Self {
             process: Process::start("fencepost", &mut command),
             base: None,

@@ -19,4 +19,5 @@ pub mod postgres;
 pub mod process;
 pub mod real_servers;
 pub mod receiver;
+pub mod report;
 pub mod wait;

@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
 
-use crate::{process::Process, wait};
+use crate::{process::Process, report, wait};
 
 /// Creating a cluster takes about a second; a busy machine may need many.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -169,6 +169,7 @@ impl Postgres {
 impl Database {
     /// A fresh database on the shared server.
     pub async fn fresh() -> Self {
+        report::real("a database of a real Postgres");
         Postgres::shared().await.database().await
     }
 

@@ -8,7 +8,7 @@ use super::{
     load::{LoadCause, server_loads},
     *,
 };
-use crate::manifest::{UidRegistry, load};
+use crate::manifest::{ClusterObjects, Publisher, UidRegistry, load};
 
 /// Objects of `manifests`, which must be right by themselves.
 fn objects(manifests: &str) -> ObjectSet {
@@ -419,4 +419,99 @@ fn the_load_is_interval_arithmetic() {
     );
     assert!(load.is_above_limit() && !load.reads_too_slowly());
     assert_eq!(load.full_read, Duration::from_secs(3));
+}
+
+/// Objects as a cluster has them beside the manifests.
+fn in_cluster(manifests: &str, cluster: ClusterObjects) -> ObjectSet {
+    let mut objects = objects(manifests);
+    objects.cluster = Some(cluster);
+    objects
+}
+
+fn url(desired: &Desired) -> String {
+    match &desired.servers[0].endpoint {
+        Endpoint::Http { url, .. } => url.clone(),
+        stdio @ Endpoint::Stdio { .. } => panic!("{stdio:?}"),
+    }
+}
+
+#[test]
+fn a_service_and_its_port_are_an_address() {
+    let manifest = object(
+        "MCPServer",
+        "docs",
+        "{service: {name: config, port: 8080, path: /v1/mcp}}",
+    );
+    let mut cluster = ClusterObjects {
+        domain: "cluster.local".to_owned(),
+        ..ClusterObjects::default()
+    };
+    let without = desired(&in_cluster(&manifest, cluster.clone()));
+    assert_eq!(
+        reasons(&without),
+        [("docs spec.service".to_owned(), "ServiceNotFound")]
+    );
+    cluster
+        .services
+        .insert(ObjectName::new("default", "config"), [9090].into());
+    let other_port = desired(&in_cluster(&manifest, cluster.clone()));
+    assert!(other_port.problems[0].fix.contains("9090"));
+    cluster
+        .services
+        .insert(ObjectName::new("default", "config"), [8080].into());
+    assert_eq!(
+        url(&desired(&in_cluster(&manifest, cluster))),
+        "http://config.default.svc.cluster.local:8080/v1/mcp"
+    );
+    // From files there is nowhere to look.
+    assert_eq!(reasons(&desired(&objects(&manifest)))[0].1, "NotActedOn");
+}
+
+/// kmcp publishes no address: its Service bears the object's name.
+#[test]
+fn a_kmcp_server_is_reached_by_its_own_service() {
+    let manifest = object(
+        "MCPServer",
+        "docs",
+        "{serverRef: {apiVersion: kagent.dev/v1alpha1, kind: MCPServer, name: theirs}}",
+    );
+    let publisher = Publisher {
+        group: "kagent.dev".to_owned(),
+        kind: "MCPServer".to_owned(),
+        name: ObjectName::new("default", "theirs"),
+    };
+    let of = |said: serde_json::Value| {
+        let mut cluster = ClusterObjects {
+            domain: "cluster.local".to_owned(),
+            ..ClusterObjects::default()
+        };
+        cluster.publishers.insert(publisher.clone(), said);
+        url(&desired(&in_cluster(&manifest, cluster)))
+    };
+    assert_eq!(
+        of(
+            serde_json::json!({"spec": {"deployment": {"port": 8000}, "httpTransport": {"path": "sse"}}})
+        ),
+        "http://theirs.default.svc.cluster.local:8000/sse"
+    );
+    assert_eq!(
+        of(serde_json::json!({"spec": {}})),
+        "http://theirs.default.svc.cluster.local:3000/mcp"
+    );
+}
+
+#[test]
+fn a_version_that_is_not_known_is_not_guessed_at() {
+    let manifest = object(
+        "MCPServer",
+        "docs",
+        "{serverRef: {apiVersion: toolhive.stacklok.dev/v9, kind: MCPServer, name: theirs}}",
+    );
+    let desired = desired(&in_cluster(&manifest, ClusterObjects::default()));
+    assert_eq!(reasons(&desired)[0].1, "AddressUnknown");
+    assert!(
+        desired.problems[0]
+            .fix
+            .contains("toolhive.stacklok.dev/v1beta1")
+    );
 }

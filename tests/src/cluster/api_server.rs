@@ -21,7 +21,7 @@ use super::{
     reaper::Reaper,
     tools::Tools,
 };
-use crate::{binary, wait};
+use crate::{binary, report, wait};
 
 /// Established takes less than a second on an idle machine.
 const CRD_LIMIT: Duration = Duration::from_mins(1);
@@ -49,7 +49,8 @@ enum Plane {
 impl ApiServer {
     /// The one that the tests of this process share. It ends with the process.
     pub async fn shared() -> &'static Self {
-        SHARED.get_or_init(Self::start).await
+        report::real("the shared kube-apiserver with etcd and kube-controller-manager, by kubectl");
+        SHARED.get_or_init(Self::begin).await
     }
 
     /// One for a test that stops it or changes what the whole cluster shares.
@@ -59,6 +60,13 @@ impl ApiServer {
     /// When the programs are missing, saying how to build them; when one does not start, with what it wrote; when `KUBECONFIG` names
     /// a cluster that cannot be reached, or is on another machine and not said to be disposable.
     pub async fn start() -> Self {
+        report::real(
+            "a kube-apiserver of its own with etcd and kube-controller-manager, by kubectl",
+        );
+        Self::begin().await
+    }
+
+    async fn begin() -> Self {
         if programs::set("KUBECONFIG").is_some() {
             return Self::given().await;
         }

@@ -36,6 +36,7 @@ use crate::faulty::{
     resource::Resources,
     stream::{Listens, Sessions},
 };
+use crate::report;
 
 /// How long connections may take to end after the server was told to: a client that reads its streams needs milliseconds.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -70,6 +71,7 @@ impl FaultyServer {
 
     /// A server on an address, to come back where another was. It knows nothing of the other's sessions or resources.
     pub async fn start_on(addr: SocketAddr, faults: Faults) -> Self {
+        report::real("ours: an MCP server that misbehaves on demand");
         let state = Arc::new(State {
             resources: Resources::default(),
             faults: FaultState::new(faults),

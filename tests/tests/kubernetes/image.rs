@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use fencepost_tests::{binary, faulty::FaultyServer, process::Process};
 
-use crate::world::{LAZY, SOON, World, server, watch};
+use crate::world::{LAZY, SOON, World, watch};
 
 /// The user of distroless `nonroot`, which the Dockerfile and the chart name.
 const USER: &str = "65532:65532";
@@ -13,7 +13,7 @@ const USER: &str = "65532:65532";
 /// service account. Everything is read-only before the binary starts.
 const SCRIPT: &str = r#"
 set -eu
-binary=$1 root=$2 account=$3; shift 3
+binary=$1 root=$2 account=$3 service=$4; shift 4
 mount -t tmpfs -o mode=755 tmpfs "$root"
 mkdir -p "$root/usr/local/bin" "$root/etc/ssl/certs" "$root/dev" "$root/proc" "$root/var/run/secrets/kubernetes.io/serviceaccount"
 cp "$binary" "$root/usr/local/bin/fencepost"
@@ -22,6 +22,7 @@ ldd "$binary" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | while re
   cp -L "$library" "$root$library"
 done
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+echo "127.0.0.1 localhost $service" > "$root/etc/hosts"
 echo 'nonroot:x:65532:65532:nonroot:/:/none' > "$root/etc/passwd"
 cp "$account"/* "$root/var/run/secrets/kubernetes.io/serviceaccount/"
 for device in null urandom; do : > "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done
@@ -50,6 +51,8 @@ async fn it_runs_as_nobody_on_a_root_that_cannot_be_written() {
         &account.join("namespace"),
         world.namespace.name().as_bytes(),
     );
+    let host = format!("config.{}.svc.cluster.local", world.namespace.name());
+    let port = faulty.addr().port();
     let address = url::Url::parse(world.cluster.get().url()).unwrap();
 
     let mut command = Command::new("unshare");
@@ -65,6 +68,7 @@ async fn it_runs_as_nobody_on_a_root_that_cannot_be_written() {
         ])
         .arg(binary::path().canonicalize().unwrap())
         .args([&root, &account])
+        .arg(&host)
         .args([
             "operator",
             "--listen",
@@ -115,8 +119,14 @@ async fn it_runs_as_nobody_on_a_root_that_cannot_be_written() {
         "{at_root}"
     );
 
+    // Named by a Service, whose name a pod's resolver would know as this root's file of hosts does.
     world
-        .apply(&(server(&faulty.url()) + &watch("limits", &["config://limits"], LAZY)))
+        .apply(&format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: config}}\nspec: {{ports: [{{port: {port}}}]}}\n---\n\
+             apiVersion: fencepost.dev/v1alpha1\nkind: MCPServer\nmetadata: {{name: server}}\n\
+             spec: {{service: {{name: config, port: {port}, path: /mcp}}}}\n---\n{}",
+            watch("limits", &["config://limits"], LAZY)
+        ))
         .await;
     world.wait_for("condition=Ready", "watch/limits").await;
     let ready = reqwest::get(format!("{base}/readyz")).await.unwrap();

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use fencepost_tests::{
-    faulty::FaultyServer, postgres::free_port, process::Process, receiver::Receiver, wait,
+    faulty::FaultyServer, postgres::free_port, process::Process, receiver::Receiver, report, wait,
 };
 use serde_json::Value;
 
@@ -137,6 +137,7 @@ struct Prometheus {
 
 impl Prometheus {
     async fn start(folder: &Path, target: &str) -> Self {
+        report::real("a Prometheus that scrapes the operator");
         let port = free_port();
         let target = target.trim_start_matches("http://");
         let config = format!(
