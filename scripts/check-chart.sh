@@ -230,6 +230,13 @@ PYTHON
   echo "promtool $promtool_version parses $(grep -o '"record"' "$work/panels.yaml" | wc -l) queries of the dashboard"
 }
 
+# The scrape configuration of docs/installing.md. Debian's Prometheus is built without service discovery in Kubernetes.
+scrape() {
+  sed -n '/^scrape_configs:/,/^```/p' docs/installing.md | sed '$d; /kubernetes_sd_configs:/,/names:/d' >"$work/scrape.yaml"
+  promtool check config --syntax-only "$work/scrape.yaml" || return 1
+  echo "promtool $promtool_version parses the one of docs/installing.md, but for its service discovery"
+}
+
 check "CRD copies" crds
 check "versions" versions
 check "image" image
@@ -242,6 +249,7 @@ check "alert tests" rule_tests
 check "runbooks" pages
 check "metric names" metrics
 check "dashboard queries" panels
+check "scrape configuration" scrape
 [ "$failed" -eq 0 ] || {
   echo "$failed checks of the chart failed"
   exit 1
