@@ -71,7 +71,7 @@ image() {
   channel=$(sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)
   wrong=$(sed -n 's/^FROM .*rust:\([0-9.]*\)-.*/\1/p; s/.*RUSTUP_TOOLCHAIN=\([^ ]*\).*/\1/p' Dockerfile | grep -vx "$channel")
   [ -z "$wrong" ] || {
-    echo "the Dockerfile names Rust" $wrong "and rust-toolchain.toml $channel; mend it with: sed -i 's/rust:[0-9.]*-/rust:$channel-/; s/RUSTUP_TOOLCHAIN=.*/RUSTUP_TOOLCHAIN=$channel/' Dockerfile"
+    echo "the Dockerfile names Rust" "$wrong" "and rust-toolchain.toml $channel; mend it with: sed -i 's/rust:[0-9.]*-/rust:$channel-/; s/RUSTUP_TOOLCHAIN=.*/RUSTUP_TOOLCHAIN=$channel/' Dockerfile"
     return 1
   }
   grep -qx "ARG VERSION=$workspace" Dockerfile || {
@@ -172,7 +172,7 @@ rules() {
 
 rule_tests() {
   promtool test rules tests/chart/alerts/*.yaml || return 1
-  echo "promtool $promtool_version evaluates $(grep -h 'eval_time:' tests/chart/alerts/*.yaml | wc -l) moments of $(count tests/chart/alerts/*.yaml) alerts on made-up series"
+  echo "promtool $promtool_version evaluates $(cat tests/chart/alerts/*.yaml | grep -c eval_time:) moments of $(count tests/chart/alerts/*.yaml) alerts on made-up series"
 }
 
 # Each alert has a page, a test that sees it fire and one that sees it silent; and no page or test is about nothing.
@@ -206,7 +206,7 @@ metrics() {
     sed 's/^\(fencepost_convergence_seconds\)_\(bucket\|count\|sum\)$/\1/' | sort -u >"$work/used"
   unknown=$(comm -13 "$work/exported" "$work/used")
   [ -z "$unknown" ] || {
-    echo "not exported by operator/src/metrics/families.rs:" $unknown
+    echo "not exported by operator/src/metrics/families.rs:" "$unknown"
     return 1
   }
   echo "$(wc -l <"$work/used") metrics in rules, panels and pages, of $(wc -l <"$work/exported") that the operator exports"
