@@ -83,6 +83,9 @@ test: ## Everything: lint, unit and store tests, end to end, browser, chart, Kub
 	trap - EXIT
 	for group in chart kubernetes; do $(MAKE) --no-print-directory "$$group"; done
 
-bench: debug ## Measure throughput as ratios, and memory per resource
+bench: install ## Measure throughput as ratios, and memory per resource
 	@scripts/step "the fencepost binary (release)" cargo build --release -p fencepost
-	FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" cargo bench -p fencepost-tests
+	# The binary is the released one; the server, the client and the statements beside it are optimised as well.
+	FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" cargo test -p fencepost-tests --bench throughput \
+	  --config 'profile.dev.package.fencepost-tests.opt-level=3' --config 'profile.dev.package.fencepost-store.opt-level=3' \
+	  --config 'profile.dev.package.fencepost-ledger.opt-level=3' 

@@ -199,7 +199,10 @@ impl Follow {
     }
 
     fn failed(&self, failure: Failure, absent: bool) {
-        self.state.absent.store(absent, Ordering::Release);
+        // An API server that is away says nothing about what it has.
+        if absent {
+            self.state.absent.store(true, Ordering::Release);
+        }
         let name = self.watched.name();
         if absent {
             tracing::debug!(resource = name, "the cluster has no such kind");

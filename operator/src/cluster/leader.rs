@@ -5,10 +5,13 @@
 
 use std::time::Duration;
 
-use kube::Client;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
 use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
 
 /// How long a leader that died is waited for.
 const DURATION_SECONDS: u64 = 10;
@@ -23,6 +26,20 @@ pub struct Election {
     pub namespace: String,
     pub lease: String,
     pub identity: String,
+}
+
+impl Election {
+    /// Whether the lease names this replica now. Who is told that it leads, and was away from the API server meanwhile, may not
+    /// know yet that another took over.
+    pub async fn is_won(&self, client: &Client) -> Result<bool, Failure> {
+        let leases: Api<Lease> = Api::namespaced(client.clone(), &self.namespace);
+        let lease = leases
+            .get(&self.lease)
+            .await
+            .map_err(|error| Failure::of(&error))?;
+        let holder = lease.spec.and_then(|spec| spec.holder_identity);
+        Ok(holder.as_deref() == Some(&self.identity))
+    }
 }
 
 /// Takes part in the election until `shutdown`, then lets the lease go. `leads` says how it stands.

@@ -87,7 +87,7 @@ impl Cluster {
         let checks = permissions::Checks {
             client: config.client.clone(),
             scope: config.scope.clone(),
-            own_namespace: config.election.namespace,
+            own_namespace: config.election.namespace.clone(),
             reviews: config.reviews,
         };
         let source = Source::new(
@@ -98,6 +98,7 @@ impl Cluster {
                 domain: config.domain,
                 metrics: Arc::clone(&config.metrics),
                 leads,
+                election: config.election.clone(),
             },
             Outlets {
                 desired,

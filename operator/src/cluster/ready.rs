@@ -12,6 +12,8 @@ use crate::api::{Missing, ReadinessChecks};
 
 /// Between two looks at the definitions.
 const EVERY: Duration = Duration::from_secs(15);
+/// Before something that is missing is believed.
+const AGAIN: Duration = Duration::from_secs(5);
 /// Missing verbs named in one answer: a role that is missing altogether needs no list of forty.
 const MAX_VERBS: usize = 10;
 
@@ -20,9 +22,17 @@ pub type Definitions = Arc<ArcSwap<Option<Vec<Outdated>>>>;
 
 /// Looks at the definitions for ever.
 pub async fn watch_definitions(client: Client, definitions: Definitions) {
+    let mut doubted = false;
     loop {
         match schema_check::outdated(&client).await {
+            // An API server that has just started publishes its documents one after another.
+            Ok(now) if !now.is_empty() && !doubted => {
+                doubted = true;
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
             Ok(now) => {
+                doubted = !now.is_empty();
                 let before = definitions.load_full();
                 for outdated in &now {
                     if before

@@ -21,6 +21,7 @@ use super::{
     finalizer,
     informer::InformerContext,
     informers::Informers,
+    leader::Election,
     scope::Scope,
     secrets::SecretContents,
     view::{Reader, View},
@@ -59,8 +60,9 @@ pub struct SourceConfig {
     /// DNS suffix of the cluster.
     pub domain: String,
     pub metrics: Arc<Metrics>,
-    /// Whether this replica leads.
+    /// Whether this replica leads, as far as it knows; and the election, which knows.
     pub leads: watch::Receiver<bool>,
+    pub election: Election,
 }
 
 /// Where the source says what it found.
@@ -211,6 +213,10 @@ impl Source {
             .fresh
             .get_or_insert_with(|| Informers::start(context, scope));
         if !fresh.are_synced() {
+            return Ok(());
+        }
+        if !self.config.election.is_won(&self.config.client).await? {
+            tracing::debug!("the lease names another replica");
             return Ok(());
         }
         let epoch = self

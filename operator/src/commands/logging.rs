@@ -13,7 +13,7 @@ pub enum LogFormat {
 }
 
 /// Quiet by default: what an operator has to know, not what each read did.
-const DEFAULT_FILTER: &str = "info,sqlx=warn,hyper=warn,rmcp=off";
+const DEFAULT_FILTER: &str = "info,sqlx=warn,hyper=warn,rmcp=off,kube_client=off";
 
 /// Starts logging; a broken `RUST_LOG` is named and the default used.
 pub fn init(format: LogFormat) {

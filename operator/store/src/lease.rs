@@ -25,8 +25,8 @@ const ABANDONED_AT_ONCE: i64 = 50;
 
 impl Store {
     /// Takes the lease if it is free, expired or this replica's own: a new session generation. None:
-    /// another replica holds it, or the ledger does not have both objects (not published yet, gone, or
-    /// withdrawn).
+    /// another replica holds it, or the ledger does not have both objects: not published yet, or the server is
+    /// gone. A subject whose permission is withdrawn is fenced by its epoch, not here.
     pub async fn acquire_lease(
         &self,
         server: Uuid,
@@ -52,7 +52,7 @@ impl Store {
         let taken: Option<i64> = sqlx::query_scalar(
             "insert into session_lease as l (server_uid, subject_uid, owner, session_generation, expires_at)
              select s.uid, u.uid, $3, 1, clock_timestamp() + $4 from server s, subject u
-             where s.uid = $1 and s.deleted_at is null and u.uid = $2 and u.deleted_at is null and not u.revoked
+             where s.uid = $1 and s.deleted_at is null and u.uid = $2
              on conflict (server_uid, subject_uid) do update
              set owner = excluded.owner, session_generation = l.session_generation + 1,
                  expires_at = clock_timestamp() + $4
@@ -107,7 +107,12 @@ impl Store {
                      from asked a join locked using (server_uid, subject_uid)
                      where l.server_uid = a.server_uid and l.subject_uid = a.subject_uid
                          and l.session_generation = a.generation and l.owner = $4
-                     returning a.n
+                     returning a.n, l.subject_uid
+                 ), used as (
+                     -- A session is open, and its requests carry the credential. Once a minute is exact enough to look at.
+                     update subject u set last_used_at = clock_timestamp()
+                     where u.uid in (select subject_uid from renewed)
+                         and (u.last_used_at is null or u.last_used_at < clock_timestamp() - interval '1 minute')
                  )
                  select renewed.n is not null from asked a left join renewed using (n) order by n",
             )

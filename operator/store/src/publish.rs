@@ -215,8 +215,12 @@ async fn subjects(tx: &mut PgConnection, rows: &[SubjectRow]) -> Result<(), Stor
     .execute(&mut *tx)
     .await?;
     sqlx::query(
-        "insert into subject as s (uid, namespace, name, anonymous, revoked, revoked_at)
-         select a.uid, a.namespace, a.name, a.anonymous, a.revoked, case when a.revoked then now() end
+        // One that was recreated under its name goes on from the epoch of its predecessor: events name it, and are compared by it.
+        "insert into subject as s (uid, namespace, name, anonymous, epoch, revoked, revoked_at)
+         select a.uid, a.namespace, a.name, a.anonymous,
+             coalesce((select max(o.epoch) + 1 from subject o
+                 where o.namespace = a.namespace and o.name = a.name), 1),
+             a.revoked, case when a.revoked then now() end
          from unnest($1::uuid[], $2::text[], $3::text[], $4::boolean[], $5::boolean[])
              as a (uid, namespace, name, anonymous, revoked)
          on conflict (uid) do update
@@ -231,7 +235,11 @@ async fn subjects(tx: &mut PgConnection, rows: &[SubjectRow]) -> Result<(), Stor
              <> (excluded.namespace, excluded.name, excluded.anonymous, excluded.revoked)",
     )
     .bind(&uids)
-    .bind(rows.iter().map(|r| r.namespace.as_str()).collect::<Vec<_>>())
+    .bind(
+        rows.iter()
+            .map(|r| r.namespace.as_str())
+            .collect::<Vec<_>>(),
+    )
     .bind(rows.iter().map(|r| r.name.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|r| r.anonymous).collect::<Vec<_>>())
     .bind(rows.iter().map(|r| r.revoked).collect::<Vec<_>>())

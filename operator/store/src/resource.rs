@@ -106,11 +106,22 @@ impl Store {
         .fetch_all(&mut *tx)
         .await?;
         sqlx::query(
-            "insert into resource as res (id, server_uid, subject_uid, uri, uri_normal, watches, mode, cohort,
-                 max_staleness, read_interval, store_content, keep_versions)
+            // A server or subject that was recreated under its name is another one, and begins a history of its own. Whoever is told
+            // of it by name compares generations: they go on from those of its predecessors.
+            "with predecessors as materialized (
+                 select os.uid as server_uid, ou.uid as subject_uid
+                 from server ns join server os on os.namespace = ns.namespace and os.name = ns.name,
+                     subject nu join subject ou on ou.namespace = nu.namespace and ou.name = nu.name
+                 where ns.uid = $1 and nu.uid = $2 and (os.uid, ou.uid) <> ($1, $2)
+             )
+             insert into resource as res (id, server_uid, subject_uid, uri, uri_normal, watches, mode, cohort,
+                 max_staleness, read_interval, store_content, keep_versions, generation)
              select distinct on (a.uri) a.id, $1, $2, a.uri, a.uri_normal,
                  array(select w from jsonb_array_elements_text(a.watches) w order by w),
-                 a.mode, a.cohort, a.max_staleness, a.read_interval, a.store_content, a.keep_versions
+                 a.mode, a.cohort, a.max_staleness, a.read_interval, a.store_content, a.keep_versions,
+                 coalesce((select max(o.generation) from predecessors p
+                     join resource o on o.server_uid = p.server_uid and o.subject_uid = p.subject_uid
+                         and o.uri = a.uri), 0)
              from unnest($3::uuid[], $4::text[], $5::text[], $6::jsonb[], $7::text[], $8::boolean[],
                      $9::interval[], $10::interval[], $11::boolean[], $12::integer[])
                  with ordinality as a (id, uri, uri_normal, watches, mode, cohort, max_staleness,

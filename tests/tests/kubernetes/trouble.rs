@@ -14,9 +14,9 @@ async fn definitions_come_late_and_the_api_server_goes_and_comes_back() {
     faulty.set(URI, "one");
     let mut world = World::alone("trouble").await;
     let mut operator = world.operator("a").await;
-    let missing = operator.misses("watchedresources.fencepost.dev").await;
+    let missing = operator.misses("fencepost crds | kubectl apply").await;
     assert!(
-        missing.contains("fencepost crds | kubectl apply"),
+        missing.contains("the cluster has no watchedresources.fencepost.dev"),
         "{missing}"
     );
     // No hot loop: ten seconds of it are a handful of requests a resource.

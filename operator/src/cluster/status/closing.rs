@@ -20,6 +20,9 @@ use crate::{
     publish::ledger_uid,
 };
 
+/// How long the ledger may take to say what is open.
+const ANSWER: Duration = Duration::from_secs(3);
+
 /// Ends finalizers.
 pub struct Closings {
     client: Client,
@@ -47,6 +50,8 @@ impl Closings {
     /// `published`: the ledger knows already that these objects are being deleted.
     pub async fn round(&self, look: &Look, published: bool, writer: &mut Writer) {
         let now = Timestamp::now();
+        // Asked until it does not answer: the others need not wait for it one after another.
+        let mut published = published;
         for (id, object) in look.view.ids() {
             if !finalizer::is_borne_by(object) {
                 continue;
@@ -54,7 +59,7 @@ impl Closings {
             let Some(waited) = finalizer::waits_since(object, now) else {
                 continue;
             };
-            match self.verdict(id, object, published, waited).await {
+            match self.verdict(id, object, &mut published, waited).await {
                 Verdict::Waits => continue,
                 Verdict::Closed => {}
                 Verdict::Late => {
@@ -94,18 +99,17 @@ impl Closings {
         &self,
         id: &ObjectId,
         object: &DynamicObject,
-        published: bool,
+        published: &mut bool,
         waited: Duration,
     ) -> Verdict {
-        if published && let Some(closing) = closing(id, object) {
-            match self.queries.still_open(&closing).await {
-                Ok(0) => return Verdict::Closed,
-                Ok(open) => tracing::debug!(object = %id, open, "generations are being closed"),
-                Err(error) => tracing::debug!(
-                    object = %id,
-                    error = %crate::sentence::chain(&error),
-                    "the ledger does not say what is open"
-                ),
+        if *published && let Some(closing) = closing(id, object) {
+            match tokio::time::timeout(ANSWER, self.queries.still_open(&closing)).await {
+                Ok(Ok(0)) => return Verdict::Closed,
+                Ok(Ok(open)) => tracing::debug!(object = %id, open, "generations are being closed"),
+                Ok(Err(_)) | Err(_) => {
+                    tracing::debug!(object = %id, "the ledger does not say what is open");
+                    *published = false;
+                }
             }
         }
         if waited >= self.deadline {

@@ -49,6 +49,30 @@ pub struct Statuses {
     pub finalizer_deadline: Duration,
 }
 
+/// How long the ledger may be silent before the objects say so: longer than a failover.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Whether the ledger answers.
+#[derive(Default)]
+struct Ledger {
+    silent_since: Option<Instant>,
+}
+
+impl Ledger {
+    fn heard(&mut self, answered: bool) {
+        if answered {
+            self.silent_since = None;
+        } else {
+            self.silent_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.silent_since
+            .is_some_and(|since| since.elapsed() > SILENCE)
+    }
+}
+
 /// What a round is made of.
 pub struct Inputs {
     pub looks: channel::Receiver<Option<Arc<Look>>>,
@@ -61,6 +85,7 @@ impl Statuses {
     pub async fn run(self, mut inputs: Inputs, shutdown: CancellationToken) {
         let mut signals = self.live.subscribe();
         let mut writer = Writer::new(self.client.clone(), &self.identity);
+        let mut ledger = Ledger::default();
         let closings = Closings::new(
             self.client.clone(),
             self.queries.clone(),
@@ -72,14 +97,14 @@ impl Statuses {
             let published = inputs.published.borrow_and_update().clone();
             let leads = matches!(*inputs.authority.borrow_and_update(), Authority::Claimed(_));
             if leads && let Some(look) = look {
-                // A status is about what was published; between a change and its publication it says nothing.
                 let current = published.is_some_and(|done| Arc::ptr_eq(&done, &look.desired));
                 closings.round(&look, current, &mut writer).await;
-                if current {
-                    self.round(&look, &mut writer).await;
+                ledger.heard(self.round(&look, current, &mut writer).await);
+                if ledger.is_lost() {
+                    writer.write(&look, plan::without_ledger(&look)).await;
                 }
             }
-            let rest = (began.elapsed() * SHARE).max(GATHER);
+            let rest = (began.elapsed() * SHARE).clamp(GATHER, EVERY);
             tokio::select! {
                 () = tokio::time::sleep(rest) => {}
                 () = shutdown.cancelled() => return,
@@ -95,7 +120,8 @@ impl Statuses {
         }
     }
 
-    async fn round(&self, look: &Look, writer: &mut Writer) {
+    /// Whether the ledger answered.
+    async fn round(&self, look: &Look, current: bool, writer: &mut Writer) -> bool {
         let watches: Vec<String> = look
             .desired
             .watches
@@ -103,11 +129,20 @@ impl Statuses {
             .map(|watch| watch.key.to_string())
             .collect();
         match facts::Facts::gather(&self.queries, &watches).await {
-            Ok(facts) => writer.write(look, plan::drafts(look, &facts)).await,
-            Err(error) => tracing::debug!(
-                error = %crate::sentence::chain(&error),
-                "no statuses: the ledger does not answer"
-            ),
+            Ok(facts) => {
+                // A status is about what was published; between a change and its publication it says nothing.
+                if current {
+                    writer.write(look, plan::drafts(look, &facts)).await;
+                }
+                true
+            }
+            Err(error) => {
+                tracing::debug!(
+                    error = %crate::sentence::chain(&error),
+                    "no statuses: the ledger does not answer"
+                );
+                false
+            }
         }
     }
 }

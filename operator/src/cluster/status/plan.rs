@@ -33,6 +33,26 @@ pub fn drafts<'a>(look: &'a Look, facts: &Facts) -> Vec<(&'a ObjectId, Draft)> {
         .collect()
 }
 
+/// What every object says while the ledger is away. Counts and samples stay as they were last known.
+pub fn without_ledger(look: &Look) -> Vec<(&ObjectId, Draft)> {
+    let living = look
+        .view
+        .ids()
+        .filter(|(_, object)| object.metadata.deletion_timestamp.is_none());
+    living
+        .map(|(id, object)| {
+            let mut draft = Draft::reconciling(
+                "LedgerUnavailable",
+                "the ledger (Postgres) does not answer: nothing is read, accepted or told until it does",
+            );
+            if let Some(status) = object.data["status"].as_object() {
+                draft.fields.clone_from(status);
+            }
+            (id, draft)
+        })
+        .collect()
+}
+
 struct Round<'a> {
     look: &'a Look,
     facts: &'a Facts,
@@ -105,6 +125,7 @@ impl Round<'_> {
             subject_revoked: subject
                 .and_then(|key| desired.subjects.iter().find(|known| known.key == *key))
                 .is_some_and(crate::desired::DesiredSubject::revoked),
+            server_unusable: server.is_some() && declared.is_none(),
             server_unready: !connected,
         }
     }

@@ -1,7 +1,7 @@
 //! Whether a status has to be written: what moves all the time does not count.
 //!
-//! An object with which nothing happens keeps its `resourceVersion`. Times that every read moves are therefore carried along: they are
-//! written with the next change, and by themselves once an hour.
+//! An object with which nothing happens keeps its `resourceVersion`. Times that every read moves are therefore no reason to write: they
+//! are written with the next change, and by themselves once an hour.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
@@ -9,8 +9,15 @@ use serde_json::Value;
 /// How far behind a carried time may be.
 const CARRY_SECONDS: i64 = 3600;
 
-/// Puts the carried times of `before` into `status`, where they are not too old and the value around them is the same.
-pub fn carry(status: &mut Value, before: &Value) {
+/// Whether `before` says the same already, but for times that every read moves.
+pub fn stands(status: &Value, before: &Value) -> bool {
+    let mut carried = status.clone();
+    carry(&mut carried, before);
+    carried == *before
+}
+
+/// Puts the times of `before` into `status`, where they are not too old.
+fn carry(status: &mut Value, before: &Value) {
     if let Some(new) = status.get_mut("lastUsed") {
         keep(new, &before["lastUsed"]);
     }
@@ -50,6 +57,7 @@ mod tests {
             "sample": [{"uri": "a", "confirmedAt": "2026-01-01T00:00:00Z"}]});
         let mut status = json!({"lastUsed": "2026-01-01T00:59:59Z",
             "sample": [{"uri": "a", "confirmedAt": "2026-01-01T00:10:00Z"}, {"uri": "b", "confirmedAt": "2026-01-01T00:10:00Z"}]});
+        assert!(!stands(&status, &before), "there is a resource more");
         carry(&mut status, &before);
         assert_eq!(status["lastUsed"], before["lastUsed"]);
         assert_eq!(status["sample"][0], before["sample"][0]);

@@ -15,7 +15,9 @@ use super::draft::Draft;
 pub struct Around {
     pub server_suspended: bool,
     pub subject_revoked: bool,
-    /// The server is away, or its address is not known.
+    /// The server's object cannot be used as it stands.
+    pub server_unusable: bool,
+    /// No session is open: the server is away, or not connected yet.
     pub server_unready: bool,
 }
 
@@ -69,6 +71,16 @@ fn ready(spec: &WatchedResourceSpec, tally: &WatchTally, around: Around) -> Draf
             "SubjectRevoked",
             "the subject's permission is withdrawn: nothing is read, and nothing is served",
         )
+    } else if spec.uris.is_empty() && spec.select.is_some() {
+        Draft::stalled(
+            "NotActedOn",
+            "spec.select: this version chooses nothing from a catalog; name the resources in uris",
+        )
+    } else if around.server_unusable {
+        Draft::reconciling(
+            "ServerNotReady",
+            "the server's object cannot be used as it stands; its own conditions say why",
+        )
     } else if around.server_suspended {
         Draft::unready(
             "ServerSuspended",
@@ -88,12 +100,14 @@ fn ready(spec: &WatchedResourceSpec, tally: &WatchTally, around: Around) -> Draf
             ),
         )
     } else if tally.unread > 0 || (all == 0 && !spec.uris.is_empty() && tally.states.is_empty()) {
-        let waits = if around.server_unready {
-            "the server is not ready; "
+        if around.server_unready {
+            Draft::reconciling(
+                "ServerNotReady",
+                "no session with the server is open yet; its own conditions say why",
+            )
         } else {
-            ""
-        };
-        Draft::reconciling("Progressing", format!("{waits}first reads are under way"))
+            Draft::reconciling("Progressing", "first reads are under way")
+        }
     } else if all == 0 && spec.uris.is_empty() {
         Draft::ready("NothingWatched", "no resource is named or chosen")
     } else {

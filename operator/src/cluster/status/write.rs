@@ -136,9 +136,8 @@ impl Writer {
         if let Some(asked) = object.annotations().get(fencepost_crds::RECONCILE_AT) {
             status["lastHandledReconcileAt"] = json!(asked);
         }
-        stand::carry(&mut status, &before);
         bound(&mut status);
-        if status == before {
+        if stand::stands(&status, &before) {
             return None;
         }
         let uid = object.uid()?;
