@@ -72,12 +72,7 @@ async fn reviews_decide_who_reads_what() {
             "{list}"
         );
     }
-    let http = reqwest::Client::builder()
-        .no_proxy()
-        .redirect(Policy::none())
-        .build()
-        .unwrap();
-    let page = http
+    let page = client()
         .get(format!("{}{list}", operator.base))
         .bearer_auth(&viewer)
         .send()
@@ -89,7 +84,44 @@ async fn reviews_decide_who_reads_what() {
     assert_eq!(status(&operator, &content, Some(&viewer)).await, 403);
     assert_eq!(status(&operator, &content, Some(&reader)).await, 200);
 
-    // The dashboard: to the login page, and from there with a cookie.
+    by_the_login_page(&operator, &viewer).await;
+    metrics_are_a_right_of_their_own(&world, &operator, &viewer, &nobody).await;
+    // A right that is taken back ends within seconds.
+    world.kubectl(&["delete", "rolebinding", "viewer-0"]).await;
+    wait::until("the viewer is shut out", SOON, async || {
+        match status(&operator, list, Some(&viewer)).await.as_u16() {
+            403 => Ok(()),
+            other => Err(other),
+        }
+    })
+    .await;
+    let (cluster, scrape) = (
+        world.cluster.get(),
+        format!("{}-scrape", world.namespace.name()),
+    );
+    for object in ["clusterrole", "clusterrolebinding"] {
+        cluster
+            .kubectl(["delete", object, &scrape, &binding, "--ignore-not-found"])
+            .await
+            .ok();
+    }
+    let logged = operator.process.output().join("\n");
+    for token in [&nobody, &viewer, &reader] {
+        assert!(!logged.contains(token.as_str()), "a token was logged");
+    }
+}
+
+fn client() -> reqwest::Client {
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(Policy::none())
+        .build()
+        .unwrap()
+}
+
+/// The dashboard: to the login page, and from there with a cookie.
+async fn by_the_login_page(operator: &Operator, viewer: &str) {
+    let http = client();
     let html = |path: &str| {
         http.get(format!("{}{path}", operator.base))
             .header("accept", "text/html")
@@ -124,10 +156,17 @@ async fn reviews_decide_who_reads_what() {
     assert_eq!(page.status(), 200);
     let page = page.text().await.unwrap();
     assert!(page.contains(URI), "the page shows what is watched");
-    assert!(!page.contains(&viewer), "and no token");
+    assert!(!page.contains(viewer), "and no token");
+}
 
-    // Metrics are a right of their own; probes ask nobody.
-    assert_eq!(status(&operator, "/metrics", Some(&viewer)).await, 403);
+/// Probes ask nobody.
+async fn metrics_are_a_right_of_their_own(
+    world: &World,
+    operator: &Operator,
+    viewer: &str,
+    scraper: &str,
+) {
+    assert_eq!(status(operator, "/metrics", Some(viewer)).await, 403);
     let scrape = format!("{}-scrape", world.namespace.name());
     let cluster = world.cluster.get();
     cluster
@@ -147,33 +186,13 @@ async fn reviews_decide_who_reads_what() {
         .await
         .ok();
     wait::until("the scraper is let in", SOON, async || {
-        match status(&operator, "/metrics", Some(&nobody)).await.as_u16() {
+        match status(operator, "/metrics", Some(scraper)).await.as_u16() {
             200 => Ok(()),
             other => Err(other),
         }
     })
     .await;
     for path in ["/healthz", "/readyz"] {
-        assert_eq!(status(&operator, path, None).await, 200);
-    }
-
-    // A right that is taken back ends within seconds.
-    world.kubectl(&["delete", "rolebinding", "viewer-0"]).await;
-    wait::until("the viewer is shut out", SOON, async || {
-        match status(&operator, list, Some(&viewer)).await.as_u16() {
-            403 => Ok(()),
-            other => Err(other),
-        }
-    })
-    .await;
-    for object in ["clusterrole", "clusterrolebinding"] {
-        cluster
-            .kubectl(["delete", object, &scrape, &binding, "--ignore-not-found"])
-            .await
-            .ok();
-    }
-    let logged = operator.process.output().join("\n");
-    for token in [&nobody, &viewer, &reader] {
-        assert!(!logged.contains(token.as_str()), "a token was logged");
+        assert_eq!(status(operator, path, None).await, 200);
     }
 }

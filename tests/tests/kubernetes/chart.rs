@@ -123,7 +123,7 @@ fn rights<'a>(roles: impl Iterator<Item = &'a Value>) -> BTreeSet<(String, Strin
     rights
 }
 
-/// What the operator's own ServiceAccount is bound to in this rendering.
+/// What the operator's own `ServiceAccount` is bound to in this rendering.
 fn bound<'a>(objects: &'a [Value], account: &str) -> Vec<&'a Value> {
     let bindings = objects.iter().filter(|object| {
         object["kind"]
@@ -149,6 +149,39 @@ fn bound<'a>(objects: &'a [Value], account: &str) -> Vec<&'a Value> {
                 .unwrap()
         })
         .collect()
+}
+
+/// Starts the operator with the arguments and variables of the rendered container.
+fn as_the_pod_would(container: &Value, kubeconfig: &Path, database: &Database) -> Fencepost {
+    let args: Vec<&str> = container["args"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|arg| arg.as_str().unwrap())
+        // A port that is free here.
+        .map(|arg| {
+            if arg.starts_with("--listen=") {
+                "--listen=127.0.0.1:0"
+            } else {
+                arg
+            }
+        })
+        .collect();
+    assert_eq!(args.first(), Some(&"operator"), "{container}");
+    Fencepost::start_with(args, |command| {
+        for variable in container["env"].as_array().into_iter().flatten() {
+            if let Some(value) = variable["value"].as_str() {
+                command.env(variable["name"].as_str().unwrap(), value);
+            }
+        }
+        // What the pod's own place gives it.
+        command
+            .env("KUBECONFIG", kubeconfig)
+            .env("FENCEPOST_DATABASE_URL", &database.url)
+            .env("POD_NAMESPACE", RELEASE)
+            .env("POD_NAME", "fencepost-0")
+            .env("FENCEPOST_ALLOW_LOOPBACK", "true");
+    })
 }
 
 async fn runs_with_the_rights_of(values_name: &str, namespaces: &[&str]) {
@@ -185,36 +218,7 @@ async fn runs_with_the_rights_of(values_name: &str, namespaces: &[&str]) {
     let database = Database::fresh().await;
     let migrated = binary::run(["migrate", "--database-url", &database.url]);
     assert!(migrated.status.success(), "{migrated:?}");
-    let container = &pod["containers"][0];
-    let args: Vec<&str> = container["args"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|arg| arg.as_str().unwrap())
-        // A port that is free here.
-        .map(|arg| {
-            if arg.starts_with("--listen=") {
-                "--listen=127.0.0.1:0"
-            } else {
-                arg
-            }
-        })
-        .collect();
-    assert_eq!(args.first(), Some(&"operator"), "{container}");
-    let mut process = Fencepost::start_with(args, |command| {
-        for variable in container["env"].as_array().into_iter().flatten() {
-            if let Some(value) = variable["value"].as_str() {
-                command.env(variable["name"].as_str().unwrap(), value);
-            }
-        }
-        // What the pod's own place gives it.
-        command
-            .env("KUBECONFIG", &kubeconfig)
-            .env("FENCEPOST_DATABASE_URL", &database.url)
-            .env("POD_NAMESPACE", RELEASE)
-            .env("POD_NAME", "fencepost-0")
-            .env("FENCEPOST_ALLOW_LOOPBACK", "true");
-    });
+    let mut process = as_the_pod_would(&pod["containers"][0], &kubeconfig, &database);
     let base = process.base_url().await;
     wait::until("ready with the chart's rights", SOON, async || {
         let answer = reqwest::get(format!("{base}/readyz")).await.unwrap();

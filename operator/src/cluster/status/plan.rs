@@ -121,12 +121,15 @@ impl Round<'_> {
             .is_some_and(|known| known.ready);
         let subject = watch.subject.as_ref();
         watch::Around {
-            server_suspended: declared.is_some_and(|known| known.suspend),
+            server: match (server, declared) {
+                (Some(_), None) => watch::ServerState::Unusable,
+                (_, Some(known)) if known.suspend => watch::ServerState::Suspended,
+                _ if connected => watch::ServerState::Connected,
+                _ => watch::ServerState::Away,
+            },
             subject_revoked: subject
                 .and_then(|key| desired.subjects.iter().find(|known| known.key == *key))
                 .is_some_and(crate::desired::DesiredSubject::revoked),
-            server_unusable: server.is_some() && declared.is_none(),
-            server_unready: !connected,
         }
     }
 }

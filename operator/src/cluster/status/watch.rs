@@ -10,15 +10,23 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::draft::Draft;
 
+/// How the server of a watch stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ServerState {
+    #[default]
+    Connected,
+    /// No session is open: it is away, or not connected yet.
+    Away,
+    Suspended,
+    /// Its object cannot be used as it stands.
+    Unusable,
+}
+
 /// What else has a say in it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Around {
-    pub server_suspended: bool,
+    pub server: ServerState,
     pub subject_revoked: bool,
-    /// The server's object cannot be used as it stands.
-    pub server_unusable: bool,
-    /// No session is open: the server is away, or not connected yet.
-    pub server_unready: bool,
 }
 
 pub fn draft(spec: &WatchedResourceSpec, tally: Option<&WatchTally>, around: Around) -> Draft {
@@ -76,12 +84,12 @@ fn ready(spec: &WatchedResourceSpec, tally: &WatchTally, around: Around) -> Draf
             "NotActedOn",
             "spec.select: this version chooses nothing from a catalog; name the resources in uris",
         )
-    } else if around.server_unusable {
+    } else if around.server == ServerState::Unusable {
         Draft::reconciling(
             "ServerNotReady",
             "the server's object cannot be used as it stands; its own conditions say why",
         )
-    } else if around.server_suspended {
+    } else if around.server == ServerState::Suspended {
         Draft::unready(
             "ServerSuspended",
             "the server is suspended: nothing is read",
@@ -100,7 +108,7 @@ fn ready(spec: &WatchedResourceSpec, tally: &WatchTally, around: Around) -> Draf
             ),
         )
     } else if tally.unread > 0 || (all == 0 && !spec.uris.is_empty() && tally.states.is_empty()) {
-        if around.server_unready {
+        if around.server == ServerState::Away {
             Draft::reconciling(
                 "ServerNotReady",
                 "no session with the server is open yet; its own conditions say why",
