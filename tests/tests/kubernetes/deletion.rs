@@ -2,7 +2,7 @@
 
 use fencepost_tests::faulty::FaultyServer;
 
-use crate::world::{LAZY, World, server, watch};
+use crate::world::{LAZY, SOON, World, server, watch};
 
 const URI: &str = "config://limits";
 
@@ -47,6 +47,10 @@ async fn a_server_that_is_recreated_within_a_second_inherits_nothing() {
         .await;
     assert_ne!(second["id"], first["id"]);
     assert_eq!(second["ordinal"], 1, "a new history begins: {second}");
+    assert!(
+        second["generation"].as_i64() > first["generation"].as_i64(),
+        "events name the server by name, and newer ones must look newer: {second}"
+    );
     world
         .counts(
             "the first is closed",
@@ -99,6 +103,33 @@ async fn a_namespace_with_everything_in_it_goes() {
         .kubectl(["delete", "clusterrolebinding", &binding])
         .await
         .ok();
+}
+
+/// What cannot be known any more is not claimed any more.
+#[tokio::test]
+async fn without_a_ledger_objects_say_so() {
+    let faulty = FaultyServer::start().await;
+    faulty.set(URI, "one");
+    let world = World::start("silent").await;
+    let operator = world.ready("a").await;
+    world
+        .apply(&(server(&faulty.url()) + &watch("limits", &[URI], LAZY)))
+        .await;
+    world.wait_for("condition=Ready", "watch/limits").await;
+    world.database.cut().await;
+    operator.misses("\"database\"").await;
+    let lost = world.condition_within(SOON * 2, "watch/limits", "Ready", |ready| {
+        ready.is_some_and(|ready| ready["reason"] == "LedgerUnavailable")
+    });
+    assert_eq!(lost.await.unwrap()["status"], "False");
+    let status = world.object("watch/limits").await["status"].clone();
+    assert_eq!(
+        status["resources"], 1,
+        "counts stay as last known: {status}"
+    );
+    world.database.mend().await;
+    world.ready_reason("watch/limits", "Converged").await;
+    operator.is_ready().await;
 }
 
 /// The ledger is gone, and an object must not hold a namespace for ever.

@@ -58,6 +58,14 @@ async fn definitions_come_late_and_the_api_server_goes_and_comes_back() {
     // Reading goes on: the cluster says what to read, not whether.
     faulty.change(URI, "two");
     operator.content(URI, "two").await;
+    wait::stays("it stays ready", Duration::from_secs(12), async || {
+        let answer = operator.answer("/readyz").await;
+        match answer.status().as_u16() {
+            200 => Ok(()),
+            _ => Err(answer.text().await),
+        }
+    })
+    .await;
     world.cluster.own().start_api_server().await;
     faulty.set("config://more", "more");
     world.apply(&watch("more", &["config://more"], LAZY)).await;

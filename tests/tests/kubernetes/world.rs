@@ -205,8 +205,18 @@ impl World {
         kind: &str,
         wanted: impl Fn(Option<&Value>) -> bool,
     ) -> Option<Value> {
+        self.condition_within(SOON, object, kind, wanted).await
+    }
+
+    pub async fn condition_within(
+        &self,
+        limit: Duration,
+        object: &str,
+        kind: &str,
+        wanted: impl Fn(Option<&Value>) -> bool,
+    ) -> Option<Value> {
         let what = format!("condition {kind} of {object}");
-        wait::until(&what, SOON, async || {
+        wait::until(&what, limit, async || {
             let object = self.object(object).await;
             let found = object["status"]["conditions"]
                 .as_array()

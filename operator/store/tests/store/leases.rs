@@ -219,3 +219,53 @@ async fn a_late_end_of_an_old_session_spares_the_new_one(pool: PgPool) {
         None
     );
 }
+
+/// Its owner died, and no manifest asks for the pair any more: whoever is alive closes it.
+#[sqlx::test(migrations = "../migrations")]
+async fn an_abandoned_session_is_closed_and_its_owner_fenced(pool: PgPool) {
+    let world = World::new(pool).await;
+    let watched = world.active("docs://a").await;
+    let read = world.issue(watched).await;
+    let other = world.other_replica();
+    assert_eq!(other.close_abandoned().await.unwrap(), 0, "it is held");
+    world
+        .sql("update session_lease set expires_at = clock_timestamp() - interval '1 minute'")
+        .await;
+    assert_eq!(other.close_abandoned().await.unwrap(), 1);
+    assert_eq!(other.close_abandoned().await.unwrap(), 0, "once");
+    assert_eq!(world.facts(watched.id).await.subscription, "CLOSED");
+    assert_eq!(
+        world
+            .count("select count(*) from read where outcome is null")
+            .await,
+        0
+    );
+
+    // It was only paused, and wakes up: its lease is gone, and its answer changes nothing.
+    let session = world.session;
+    let lease = (session.server, session.subject, session.generation);
+    assert_eq!(
+        world.store.renew_leases(&[lease], TTL).await.unwrap(),
+        [false]
+    );
+    let settled = world.settle(read, content(1)).await;
+    assert_eq!(settled.verdict, Verdict::AlreadySettled);
+    assert_eq!(
+        world.count("select count(*) from resource_version").await,
+        0
+    );
+}
+
+/// A standby may know of a pair before the one that publishes has put it into the ledger.
+#[sqlx::test(migrations = "../migrations")]
+async fn what_is_not_published_cannot_be_leased(pool: PgPool) {
+    let world = World::new(pool).await;
+    let stranger = uuid::Uuid::new_v4();
+    for (server, subject) in [
+        (stranger, world.session.subject),
+        (world.session.server, stranger),
+    ] {
+        let lease = world.store.acquire_lease(server, subject, TTL).await;
+        assert_eq!(lease.unwrap(), None);
+    }
+}

@@ -5,7 +5,7 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::world::{World, content};
+use crate::world::{TTL, World, content};
 
 fn index(name: &str) -> IndexRow {
     IndexRow {
@@ -187,4 +187,69 @@ async fn an_empty_database_is_migrated_and_a_newer_one_refused(pool: PgPool) {
         matches!(refused, MigrateError::Newer { database: 9999, binary } if binary == a.now),
         "{refused}"
     );
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn only_the_newest_claim_publishes(pool: PgPool) {
+    let mut world = World::new(pool).await;
+    let other = world.other_replica();
+    let first = world.store.claim_publishing().await.unwrap();
+    assert!(world.store.claim_stands(first).await.unwrap());
+    assert!(world.store.publish_as(first, &world.objects).await.unwrap());
+    let second = other.claim_publishing().await.unwrap();
+    assert!(second > first);
+    assert!(!world.store.claim_stands(first).await.unwrap());
+
+    // The former publisher was paused, and wakes up with what it last saw.
+    world.objects.servers.clear();
+    assert!(!world.store.publish_as(first, &world.objects).await.unwrap());
+    assert_eq!(
+        world
+            .count("select count(*) from server where deleted_at is null")
+            .await,
+        1,
+        "nothing was changed"
+    );
+    assert!(other.publish_as(second, &world.objects).await.unwrap());
+    assert_eq!(
+        world
+            .count("select count(*) from server where deleted_at is null")
+            .await,
+        0
+    );
+}
+
+/// Events name server and subject by name, and are compared by epoch and generation.
+#[sqlx::test(migrations = "../migrations")]
+async fn what_is_recreated_is_newer_than_what_it_was(pool: PgPool) {
+    let mut world = World::new(pool).await;
+    let first = world.active("docs://a").await;
+    world.objects.servers[0].uid = Uuid::new_v4();
+    world.store.publish(&world.objects).await.unwrap();
+    let server = world.objects.servers[0].uid;
+    let lease = world
+        .store
+        .acquire_lease(server, world.session.subject, TTL)
+        .await
+        .unwrap();
+    world.session.server = server;
+    world.session.generation = lease.unwrap();
+    let second = world.active("docs://a").await;
+    assert_ne!(second.id, first.id);
+    assert!(second.generation > first.generation);
+    let other = world.active("docs://b").await;
+    assert_eq!(
+        other.generation, first.generation,
+        "a URI without a past begins anew"
+    );
+
+    world.objects.subjects[0].uid = Uuid::new_v4();
+    world.store.publish(&world.objects).await.unwrap();
+    let before = world
+        .count("select max(epoch) from subject where deleted_at is not null")
+        .await;
+    let after = world
+        .count("select epoch from subject where deleted_at is null")
+        .await;
+    assert!(after > before, "{after} after {before}");
 }
