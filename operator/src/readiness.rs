@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use fencepost_store::Store;
+use fencepost_store::{SchemaState, Store};
 use tokio::sync::watch;
 
 use crate::{
@@ -36,12 +36,23 @@ impl ReadinessChecks for Checks {
     fn missing(&self) -> Pin<Box<dyn Future<Output = Vec<Missing>> + Send + '_>> {
         Box::pin(async move {
             let mut missing = Vec::new();
-            if self.store.outbox_head().await.is_err() {
-                missing.push(Missing {
+            match self.store.schema().await {
+                Ok(SchemaState::Usable) => {}
+                Ok(SchemaState::Empty) => missing.push(Missing {
+                    name: "migrations".to_owned(),
+                    detail: "the database has no ledger; create it: fencepost migrate".to_owned(),
+                }),
+                Ok(SchemaState::Older { database, binary }) => missing.push(Missing {
+                    name: "migrations".to_owned(),
+                    detail: format!(
+                        "the ledger's schema is at version {database}, and {binary} is needed; bring it there: fencepost migrate"
+                    ),
+                }),
+                Err(_) => missing.push(Missing {
                     name: "database".to_owned(),
                     detail: "the ledger does not answer; it is asked again with every probe"
                         .to_owned(),
-                });
+                }),
             }
             if let Some(source) = &self.source {
                 missing.extend(source.missing().await);

@@ -12,7 +12,7 @@ use std::{
 use fencepost_ledger::backoff::Backoff;
 use fencepost_store::{PublisherEpoch, Store};
 use futures::{FutureExt as _, StreamExt as _, stream};
-use kube::{Api, Client, api::DynamicObject};
+use kube::{Client, api::DynamicObject};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +25,7 @@ use super::{
     scope::Scope,
     secrets::SecretContents,
     view::{Reader, View},
-    watched::Watched,
+    watched::api_of,
 };
 use crate::{
     desired::{Desired, desired, secrets_named},
@@ -253,12 +253,7 @@ impl Source {
     }
 
     async fn add_finalizer(&self, id: &ObjectId, object: &DynamicObject) {
-        let api: Api<DynamicObject> = Api::namespaced_with(
-            self.config.client.clone(),
-            &id.namespace,
-            &Watched::Ours(id.kind).resource(),
-        );
-        match finalizer::add(&api, object).await {
+        match finalizer::add(&api_of(&self.config.client, id), object).await {
             Ok(()) => {}
             // Changed or gone since: the watch brings what it is now.
             Err(failure) if matches!(failure.reason, "Conflict" | "NotFound") => {}

@@ -1,10 +1,10 @@
 //! The resources that are watched, and what is kept of them.
 
-use kube::core::ApiResource;
+use kube::{Api, Client, api::DynamicObject, core::ApiResource};
 
 use crate::{
     desired::{PUBLISHERS, PublisherKind},
-    manifest::Kind,
+    manifest::{Kind, ObjectId},
 };
 
 /// One resource of the API server.
@@ -40,6 +40,15 @@ pub const fn plural(kind: Kind) -> &'static str {
         Kind::Secret => "secrets",
         Kind::ReferenceGrant => "referencegrants",
     }
+}
+
+/// Where an object of ours is read and written.
+pub fn api_of(client: &Client, id: &ObjectId) -> Api<DynamicObject> {
+    Api::namespaced_with(
+        client.clone(),
+        &id.namespace,
+        &Watched::Ours(id.kind).resource(),
+    )
 }
 
 impl Watched {

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use clap::{Args, ValueEnum};
 use fencepost_crds::Duration as WrittenDuration;
 use fencepost_mcp::EgressPolicy;
-use fencepost_store::{ConnectError, MigrateError, Store, StoreConfig};
+use fencepost_store::{ConnectError, MigrateError, SchemaState, Store, StoreConfig, StoreError};
 use kube::{Client, Config};
 use url::Url;
 use uuid::Uuid;
@@ -70,7 +70,7 @@ pub struct OperatorArgs {
         default_value = "cluster.local"
     )]
     cluster_domain: String,
-    /// Bring the database to this version's schema first. Otherwise `fencepost migrate` must have done it.
+    /// Bring an older database to this version's schema first. Otherwise `fencepost migrate` must do it; an empty one is set up anyway.
     #[arg(long, env = "FENCEPOST_MIGRATE")]
     migrate: bool,
 }
@@ -101,6 +101,8 @@ pub enum OperatorError {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Migrate(#[from] MigrateError),
+    #[error("the ledger's schema cannot be looked at")]
+    Store(#[from] StoreError),
     #[error("the metrics could not be registered")]
     Metrics(#[from] prometheus::Error),
     #[error(transparent)]
@@ -130,7 +132,8 @@ pub async fn run(args: OperatorArgs) -> Result<(), OperatorError> {
         replica: Uuid::now_v7(),
     })
     .await?;
-    if args.migrate {
+    // In an empty database there is nothing that a migration could spoil; an older schema is somebody's to bring up.
+    if args.migrate || store.schema().await? == SchemaState::Empty {
         tracing::info!("{}", store.migrate().await?);
     }
     let scope = Scope::of(&args.namespaces);

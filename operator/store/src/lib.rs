@@ -39,7 +39,7 @@ pub use error::StoreError;
 pub use gauges::{Gauges, LagGauge, StateGauge};
 pub use issue::{IssueError, IssueRead, IssuedRead};
 pub use mark::{MarkKind, MarkRow};
-pub use migrate::{MigrateError, MigrationReport};
+pub use migrate::{MigrateError, MigrationReport, SchemaState};
 pub use outbox::{EventShape, OutboxFilter, OutboxPage};
 pub use outbox_hint::OUTBOX_CHANNEL;
 pub use outbox_listener::OutboxListener;

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use sqlx::migrate::{MigrateError as SqlxMigrateError, Migrator};
+use sqlx::{
+    PgConnection,
+    migrate::{MigrateError as SqlxMigrateError, Migrator},
+};
 
-use crate::{Store, advisory};
+use crate::{Store, StoreError, advisory};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
 
@@ -54,11 +57,53 @@ pub enum MigrateError {
     Unavailable(#[from] sqlx::Error),
 }
 
+/// The schema in the database beside the one of this binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaState {
+    /// Nothing was ever created here.
+    Empty,
+    Older {
+        database: i64,
+        binary: i64,
+    },
+    /// This binary's, or one that a newer binary made and this one can work with.
+    Usable,
+}
+
+/// The newest version of this binary.
+fn binary_version() -> i64 {
+    MIGRATIONS.iter().map(|m| m.version).max().unwrap_or(0)
+}
+
+/// The newest version that was applied to the database.
+async fn database_version(connection: &mut PgConnection) -> Result<Option<i64>, sqlx::Error> {
+    let known: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+        .fetch_one(&mut *connection)
+        .await?;
+    if !known {
+        return Ok(None);
+    }
+    sqlx::query_scalar("select max(version) from _sqlx_migrations")
+        .fetch_one(connection)
+        .await
+}
+
 impl Store {
+    /// How the database's schema stands. Asks only, and takes no lock.
+    pub async fn schema(&self) -> Result<SchemaState, StoreError> {
+        let mut connection = self.pool().acquire().await?;
+        let binary = binary_version();
+        Ok(match database_version(&mut connection).await? {
+            None => SchemaState::Empty,
+            Some(database) if database < binary => SchemaState::Older { database, binary },
+            Some(_) => SchemaState::Usable,
+        })
+    }
+
     /// Applies what is missing, all of it in one transaction under a lock of that transaction, so
     /// that it also works behind a transaction pooler and leaves nothing half done.
     pub async fn migrate(&self) -> Result<MigrationReport, MigrateError> {
-        let binary = MIGRATIONS.iter().map(|m| m.version).max().unwrap_or(0);
+        let binary = binary_version();
         let mut tx = self.pool().begin().await?;
         // Another replica's migration may take longer than a statement usually may.
         sqlx::query("select set_config('lock_timeout', '0', true), set_config('statement_timeout', '10min', true)")
@@ -68,16 +113,7 @@ impl Store {
             .bind(advisory::MIGRATE)
             .execute(&mut *tx)
             .await?;
-        let known: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
-            .fetch_one(&mut *tx)
-            .await?;
-        let before: Option<i64> = if known {
-            sqlx::query_scalar("select max(version) from _sqlx_migrations")
-                .fetch_one(&mut *tx)
-                .await?
-        } else {
-            None
-        };
+        let before = database_version(&mut tx).await?;
         if let Some(database) = before.filter(|database| *database > binary) {
             return Err(MigrateError::Newer { database, binary });
         }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use fencepost_store::queries::{Closing, Queries};
 use k8s_openapi::jiff::Timestamp;
 use kube::{
-    Api, Client, ResourceExt as _,
+    Client, ResourceExt as _,
     api::DynamicObject,
     runtime::events::{Event, EventType},
 };
 
 use super::write::Writer;
 use crate::{
-    cluster::{finalizer, source::Look, watched::Watched},
+    cluster::{finalizer, source::Look, watched::api_of},
     manifest::{Kind, ObjectId},
     publish::ledger_uid,
 };
@@ -77,12 +77,7 @@ impl Closings {
                     writer.tell(id, object, &event).await;
                 }
             }
-            let api: Api<DynamicObject> = Api::namespaced_with(
-                self.client.clone(),
-                &id.namespace,
-                &Watched::Ours(id.kind).resource(),
-            );
-            match finalizer::remove(&api, object).await {
+            match finalizer::remove(&api_of(&self.client, id), object).await {
                 Ok(()) => {}
                 Err(failure) if matches!(failure.reason, "Conflict" | "NotFound") => {}
                 Err(failure) => tracing::warn!(

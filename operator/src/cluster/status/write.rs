@@ -9,7 +9,7 @@ use std::{
 use futures::{FutureExt as _, StreamExt as _, stream};
 use k8s_openapi::{api::core::v1::ObjectReference, jiff::Timestamp};
 use kube::{
-    Api, Client, ResourceExt as _,
+    Client, ResourceExt as _,
     api::{DynamicObject, Patch, PatchParams},
     runtime::events::{Event, Recorder, Reporter},
 };
@@ -17,7 +17,11 @@ use serde_json::{Value, json};
 
 use super::{draft::Draft, stand, transitions};
 use crate::{
-    cluster::{failure::Failure, source::Look, watched::Watched},
+    cluster::{
+        failure::Failure,
+        source::Look,
+        watched::{Watched, api_of},
+    },
     manifest::ObjectId,
 };
 
@@ -161,8 +165,6 @@ impl Writer {
 
     async fn apply(&self, write: &Due) -> Result<(), Failure> {
         let resource = Watched::Ours(write.id.kind).resource();
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &write.id.namespace, &resource);
         let body = json!({
             "apiVersion": resource.api_version,
             "kind": resource.kind,
@@ -175,7 +177,8 @@ impl Writer {
             "status": write.status,
         });
         let params = PatchParams::apply(FIELD_MANAGER).force();
-        api.patch_status(&write.id.name, &params, &Patch::Apply(&body))
+        api_of(&self.client, &write.id)
+            .patch_status(&write.id.name, &params, &Patch::Apply(&body))
             .await
             .map(drop)
             .map_err(|error| Failure::of(&error))

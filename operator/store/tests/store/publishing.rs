@@ -1,6 +1,6 @@
 //! Publishing whole sets of objects: deletions, names with new uids, withdrawals, new indexes.
 
-use fencepost_store::{IndexRow, MigrateError, WatchRow};
+use fencepost_store::{IndexRow, MigrateError, SchemaState, WatchRow};
 use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -174,10 +174,21 @@ async fn watches_follow_the_manifests(pool: PgPool) {
 #[sqlx::test(migrations = false)]
 async fn an_empty_database_is_migrated_and_a_newer_one_refused(pool: PgPool) {
     let store = fencepost_store::Store::with_pool(pool.clone(), Uuid::new_v4());
+    assert_eq!(store.schema().await.unwrap(), SchemaState::Empty);
     let (a, b) = tokio::join!(store.migrate(), store.migrate());
     let (a, b) = (a.unwrap(), b.unwrap());
     assert_eq!(a.now, b.now);
     assert_ne!(a.before.is_none(), b.before.is_none(), "one of them did it");
+    assert_eq!(store.schema().await.unwrap(), SchemaState::Usable);
+    sqlx::query("update _sqlx_migrations set version = 0")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let older = SchemaState::Older {
+        database: 0,
+        binary: a.now,
+    };
+    assert_eq!(store.schema().await.unwrap(), older);
     sqlx::query("update _sqlx_migrations set version = 9999")
         .execute(&pool)
         .await
