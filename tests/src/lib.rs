@@ -11,6 +11,7 @@
     reason = "a failed harness is a failed test; the message is the panic's"
 )]
 
+pub mod api;
 pub mod binary;
 pub mod cluster;
 pub mod faulty;

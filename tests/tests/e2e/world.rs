@@ -1,9 +1,8 @@
 //! A running `fencepost dev` over manifests in a folder, and its API.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ops::Deref, path::PathBuf, time::Duration};
 
-use fencepost_tests::{binary::Fencepost, ledger, postgres::Database, wait};
-use serde_json::Value;
+use fencepost_tests::{api::Api, binary::Fencepost, ledger, postgres::Database};
 use tempfile::TempDir;
 
 /// What must come true soon does so within this, also on a busy machine.
@@ -14,8 +13,15 @@ pub struct World {
     database: Database,
     port: u16,
     pub fencepost: Fencepost,
-    pub base: String,
-    http: reqwest::Client,
+    api: Api,
+}
+
+impl Deref for World {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
 }
 
 impl World {
@@ -34,14 +40,15 @@ impl World {
             database,
             port,
             fencepost,
-            base,
-            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+            api: Api::new(base),
         }
     }
 
     /// Starts it anew on the same manifests and database.
     pub async fn start_again(&mut self) {
-        (self.fencepost, self.base) = serve(&self.folder, &self.database, self.port).await;
+        let (fencepost, base) = serve(&self.folder, &self.database, self.port).await;
+        self.fencepost = fencepost;
+        self.api = Api::new(base);
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -50,75 +57,6 @@ impl World {
 
     pub fn write(&self, manifests: &str) {
         std::fs::write(self.file("manifests.yaml"), manifests).unwrap();
-    }
-
-    pub async fn answer(&self, path: &str) -> reqwest::Response {
-        self.http
-            .get(format!("{}{path}", self.base))
-            .send()
-            .await
-            .unwrap()
-    }
-
-    pub async fn get(&self, path: &str) -> Value {
-        let answer = self.answer(path).await;
-        let status = answer.status();
-        let body = answer.text().await.unwrap();
-        assert!(status.is_success(), "{path}: {status} {body}");
-        serde_json::from_str(&body).unwrap()
-    }
-
-    /// The resource of that URI, if the ledger has it.
-    pub async fn find(&self, uri: &str) -> Option<Value> {
-        let page = self.get("/api/v1/resources?limit=500").await;
-        page["items"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|r| r["uri"] == uri)
-            .cloned()
-    }
-
-    /// Waits until the resource of that URI is as wanted.
-    pub async fn resource(&self, what: &str, uri: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        wait::until(what, SOON, async || match self.find(uri).await {
-            Some(resource) if wanted(&resource) => Ok(resource),
-            other => Err(other),
-        })
-        .await
-    }
-
-    /// Waits until its stored content is this text.
-    pub async fn content(&self, uri: &str, text: &str) -> Value {
-        let resource = self
-            .resource("a version", uri, |r| !r["digest"].is_null())
-            .await;
-        let path = format!(
-            "/api/v1/resources/{}/content",
-            resource["id"].as_str().unwrap()
-        );
-        wait::until("the content", SOON, async || {
-            let held = self.answer(&path).await.text().await.unwrap();
-            if held == text { Ok(()) } else { Err(held) }
-        })
-        .await;
-        self.find(uri).await.unwrap()
-    }
-
-    pub async fn receipts(&self, resource: &Value) -> Vec<Value> {
-        self.list(resource, "receipts").await
-    }
-
-    pub async fn versions(&self, resource: &Value) -> Vec<Value> {
-        self.list(resource, "versions").await
-    }
-
-    async fn list(&self, resource: &Value, of: &str) -> Vec<Value> {
-        let path = format!(
-            "/api/v1/resources/{}/{of}?limit=500",
-            resource["id"].as_str().unwrap()
-        );
-        self.get(&path).await["items"].as_array().unwrap().clone()
     }
 
     pub async fn sql(&self, query: &'static str) -> i64 {

@@ -1,8 +1,9 @@
 //! A namespace of a real cluster, a ledger, and any number of operators that watch that namespace with the rights of their roles.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ops::Deref, path::PathBuf, time::Duration};
 
 use fencepost_tests::{
+    api::Api,
     binary::{self, Fencepost},
     cluster::{ApiServer, Namespace},
     ledger,
@@ -49,8 +50,15 @@ pub struct World {
 /// One replica.
 pub struct Operator {
     pub process: Fencepost,
-    pub base: String,
-    http: reqwest::Client,
+    api: Api,
+}
+
+impl Deref for Operator {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
 }
 
 impl World {
@@ -126,8 +134,7 @@ impl World {
         let base = process.base_url().await;
         Operator {
             process,
-            base,
-            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+            api: Api::new(base),
         }
     }
 
@@ -282,62 +289,6 @@ impl Operator {
             }
         })
         .await
-    }
-
-    pub async fn answer(&self, path: &str) -> reqwest::Response {
-        self.http
-            .get(format!("{}{path}", self.base))
-            .send()
-            .await
-            .unwrap()
-    }
-
-    pub async fn get(&self, path: &str) -> Value {
-        let answer = self.answer(path).await;
-        let status = answer.status();
-        let body = answer.text().await.unwrap();
-        assert!(status.is_success(), "{path}: {status} {body}");
-        serde_json::from_str(&body).unwrap()
-    }
-
-    pub async fn metrics(&self) -> String {
-        self.answer("/metrics").await.text().await.unwrap()
-    }
-
-    /// A resource of that URI that is as wanted; after a recreation there are several.
-    pub async fn resource(&self, what: &str, uri: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        wait::until(what, SOON, async || {
-            let page = self.get("/api/v1/resources?limit=500").await;
-            let items = page["items"].as_array().cloned().unwrap_or_default();
-            let named: Vec<Value> = items.into_iter().filter(|r| r["uri"] == uri).collect();
-            named.iter().find(|r| wanted(r)).cloned().ok_or(named)
-        })
-        .await
-    }
-
-    /// Waits until the stored content is this text.
-    pub async fn content(&self, uri: &str, text: &str) -> Value {
-        let resource = self
-            .resource("a version", uri, |r| !r["digest"].is_null())
-            .await;
-        let path = format!(
-            "/api/v1/resources/{}/content",
-            resource["id"].as_str().unwrap()
-        );
-        wait::until("the content", SOON, async || {
-            let held = self.answer(&path).await.text().await.unwrap();
-            if held == text { Ok(()) } else { Err(held) }
-        })
-        .await;
-        resource
-    }
-
-    pub async fn receipts(&self, resource: &Value) -> Vec<Value> {
-        let path = format!(
-            "/api/v1/resources/{}/receipts?limit=500",
-            resource["id"].as_str().unwrap()
-        );
-        self.get(&path).await["items"].as_array().unwrap().clone()
     }
 }
 

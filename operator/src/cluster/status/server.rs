@@ -27,6 +27,8 @@ pub fn draft(spec: &MCPServerSpec, known: Option<&Server>, wanted: bool) -> Draf
         Draft::unready("Suspended", "spec.suspend is true: no session is open")
     } else if known.ready {
         Draft::ready("Connected", connected(known))
+    } else if let Some(refused) = known.conditions.iter().find(|c| is_refused(&c.reason)) {
+        Draft::stalled(&refused.reason, refused.message.clone())
     } else if let Some(trouble) = known.conditions.first() {
         Draft::reconciling(
             &trouble.reason,
@@ -41,6 +43,14 @@ pub fn draft(spec: &MCPServerSpec, known: Option<&Server>, wanted: bool) -> Draf
         )
     };
     draft.with(&status)
+}
+
+/// What this process does not do: no try will bring it, somebody has to change the manifest or a flag.
+fn is_refused(reason: &str) -> bool {
+    matches!(
+        reason,
+        "ADDRESS_REFUSED" | "REDIRECT_REFUSED" | "STDIO_NOT_ALLOWED"
+    )
 }
 
 fn open_sessions(server: &Server) -> i64 {

@@ -118,6 +118,8 @@ fn ready(spec: &WatchedResourceSpec, tally: &WatchTally, around: Around) -> Draf
         }
     } else if all == 0 && spec.uris.is_empty() {
         Draft::ready("NothingWatched", "no resource is named or chosen")
+    } else if all == 0 {
+        Draft::ready("Converged", "none of the resources is left on the server")
     } else {
         Draft::ready(
             "Converged",
