@@ -6,10 +6,10 @@ use fencepost_tests::{binary, faulty::FaultyServer, process::Process};
 
 use crate::world::{LAZY, SOON, World, watch};
 
-/// The user of distroless `nonroot`, which the Dockerfile and the chart name.
+/// The user that the Dockerfile and the chart name.
 const USER: &str = "65532:65532";
 
-/// Makes a root of what the image has: the binary, the C library that distroless brings, certificates; and, as a pod has it, the
+/// Makes a root of what the image has: the binary, the C library, certificates; and, as a pod has it, the
 /// service account. Everything is read-only before the binary starts.
 const SCRIPT: &str = r#"
 set -eu
@@ -23,6 +23,7 @@ ldd "$binary" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | while re
 done
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 echo "127.0.0.1 localhost $service" > "$root/etc/hosts"
+echo 'hosts: files dns' > "$root/etc/nsswitch.conf"
 echo 'nonroot:x:65532:65532:nonroot:/:/none' > "$root/etc/passwd"
 cp "$account"/* "$root/var/run/secrets/kubernetes.io/serviceaccount/"
 for device in null urandom; do : > "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done
