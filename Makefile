@@ -24,9 +24,8 @@ install: ## Install what is missing to build and run (Debian, Ubuntu)
 dashboard: install
 	@scripts/build-dashboard.sh
 
-# Debug builds are of the whole workspace, whatever is wanted of it: cargo compiles dependencies once for each choice of packages.
 debug: dashboard
-	@scripts/step "the fencepost binary (debug)" cargo build --workspace --bin fencepost
+	@scripts/step "the fencepost binary (debug)" cargo build -p fencepost
 
 dev: debug ## Build, and run the quickstart: dashboard, demo server, private Postgres
 	@exec $(TARGET)/debug/fencepost dev $(EXAMPLE)
@@ -46,16 +45,16 @@ lint: install ## Formatting and clippy
 
 # Everything but the tests through the binary; the store's tests get a private Postgres.
 unit: install
-	@scripts/group "unit and store tests" scripts/with-postgres.sh cargo test --workspace --lib --bins $(unit_tests) -- --skip cluster::tests::
+	@scripts/group "unit and store tests" scripts/with-postgres.sh cargo test --workspace --exclude fencepost-tests
 
 # Through the binary, without a cluster.
 e2e: debug
 	@FENCEPOST_BIN="$(abspath $(TARGET))/debug/fencepost" \
-	  scripts/group "end to end" scripts/with-postgres.sh cargo test --workspace --test e2e --test servers
+	  scripts/group "end to end" scripts/with-postgres.sh cargo test -p fencepost-tests --test e2e --test servers
 
 browser: debug
 	@FENCEPOST_BIN="$(abspath $(TARGET))/debug/fencepost" \
-	  scripts/group "browser" scripts/with-postgres.sh cargo test --workspace --test browser
+	  scripts/group "browser" scripts/with-postgres.sh cargo test -p fencepost-tests --test browser
 
 # kube-apiserver, etcd, kube-controller-manager, kubectl and helm from their Go modules: about ten minutes once.
 apiserver:
@@ -68,8 +67,7 @@ chart: apiserver
 kubernetes: apiserver build
 	@export FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" FENCEPOST_TEST_REPORT="$(abspath $(TARGET))/real.txt"
 	rm -f "$$FENCEPOST_TEST_REPORT"
-	scripts/group "kubernetes: the harness" cargo test --workspace --lib -- cluster::tests::
-	scripts/group "kubernetes" scripts/with-postgres.sh cargo test --workspace --test kubernetes
+	scripts/group "kubernetes" scripts/with-postgres.sh cargo test -p fencepost-tests --lib --test kubernetes
 	printf '\n== what was real, by test\n'
 	sort -u "$$FENCEPOST_TEST_REPORT" | awk -F': ' '{ real = substr($$0, length($$1) + 3) } $$1 != test { if (test) print line; test = $$1; line = test ": " real; next } { line = line "; " real } END { print line }'
 
@@ -88,10 +86,6 @@ test: ## Everything: lint, unit and store tests, end to end, browser, chart, Kub
 bench: install ## Measure throughput as ratios, and memory per resource
 	@scripts/step "the fencepost binary (release)" cargo build --release -p fencepost
 	# The binary is the released one; the server, the client and the statements beside it are optimised as well.
-	FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" cargo test --workspace --bench throughput \
+	FENCEPOST_BIN="$(abspath $(TARGET))/release/fencepost" cargo test -p fencepost-tests --bench throughput \
 	  --config 'profile.dev.package.fencepost-tests.opt-level=3' --config 'profile.dev.package.fencepost-store.opt-level=3' \
 	  --config 'profile.dev.package.fencepost-ledger.opt-level=3' 
-
-# The integration tests of every crate but those of tests/, which go through the binary.
-unit_tests = $(foreach name,$(sort $(notdir $(basename $(patsubst %/main.rs,%.rs,$(wildcard $(addsuffix /tests/*/main.rs,$(crates)) $(wildcard $(addsuffix /tests/*.rs,$(crates)))))))),--test $(name))
-crates = crds dashboard operator $(wildcard operator/*)
