@@ -3,7 +3,7 @@
 //! A notification or gap also makes its resource dirty, unless a read issued after it has confirmed
 //! the content by the time the mark is written.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fencepost_ledger::{Generation, ResourceId};
 use uuid::Uuid;
@@ -51,13 +51,21 @@ impl Store {
         if marks.is_empty() {
             return Ok(());
         }
+        let asked = Instant::now();
         let ids: Vec<Uuid> = marks.iter().map(|m| m.resource.get()).collect();
-        let ages: Vec<_> = marks.iter().map(|m| interval(m.age)).collect();
         let kinds: Vec<&str> = marks.iter().map(|m| m.kind.as_str()).collect();
         let generations: Vec<i64> = marks.iter().map(|m| column(m.generation.get())).collect();
         let details: Vec<Option<&str>> = marks.iter().map(|m| m.detail.as_deref()).collect();
         let mut tries = Tries::default();
         loop {
+            let mut connection = match self.pool().acquire().await.map_err(StoreError::from) {
+                Ok(connection) => connection,
+                Err(error) if tries.again(&error).await => continue,
+                Err(error) => return Err(error),
+            };
+            // What was waited for a connection is age too. Otherwise a mark would look younger than the read that answered it.
+            let waited = asked.elapsed();
+            let ages: Vec<_> = marks.iter().map(|m| interval(m.age + waited)).collect();
             let done = sqlx::query(
                 "with given as materialized (
                      select a.id, now() - a.age as at, a.kind, a.generation, a.detail, a.n
@@ -85,9 +93,10 @@ impl Store {
             .bind(&kinds)
             .bind(&generations)
             .bind(&details)
-            .execute(self.pool())
+            .execute(&mut *connection)
             .await
             .map_err(StoreError::from);
+            drop(connection);
             match done {
                 Err(error) if tries.again(&error).await => {}
                 done => return done.map(|_| ()),
