@@ -62,6 +62,8 @@ fn mended(crd: CustomResourceDefinition) -> Value {
     // A CRD holds strings, numbers, lists and string-keyed maps only, all of which JSON has; null would fail the drift test.
     let mut value = serde_json::to_value(crd).unwrap_or_default();
     mend(&mut value);
+    // By name, also where another crate switches serde_json's preserve_order on.
+    value.sort_all_objects();
     value
 }
 

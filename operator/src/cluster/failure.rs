@@ -36,6 +36,11 @@ impl Failure {
         self.reason == "NotFound"
     }
 
+    /// The object changed or went since it was seen: nothing was written, and the watch brings what it is now.
+    pub fn is_overtaken(&self) -> bool {
+        matches!(self.reason, "Conflict" | "NotFound")
+    }
+
     fn of_status(status: &Status) -> Self {
         let reason = match status.code {
             400 | 422 => "Invalid",

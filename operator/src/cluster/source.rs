@@ -163,7 +163,7 @@ impl Source {
         if self.term.is_some() {
             self.add_finalizers(&view).await;
         }
-        self.read_secrets(&mut view).await?;
+        let unread = self.read_secrets(&mut view).await?;
         let now = desired(&view.objects);
         let before = Arc::clone(&self.outlets.desired.borrow());
         let first = self.outlets.looks.borrow().is_none();
@@ -185,7 +185,7 @@ impl Source {
         }
         let look = Look { view, desired };
         self.outlets.looks.send_replace(Some(Arc::new(look)));
-        Ok(())
+        unread.map_or(Ok(()), Err)
     }
 
     /// Begins and ends terms. A claim is told once there is something to publish under it.
@@ -255,8 +255,7 @@ impl Source {
     async fn add_finalizer(&self, id: &ObjectId, object: &DynamicObject) {
         match finalizer::add(&api_of(&self.config.client, id), object).await {
             Ok(()) => {}
-            // Changed or gone since: the watch brings what it is now.
-            Err(failure) if matches!(failure.reason, "Conflict" | "NotFound") => {}
+            Err(failure) if failure.is_overtaken() => {}
             Err(failure) => tracing::warn!(
                 object = %id,
                 reason = failure.reason,
@@ -266,20 +265,23 @@ impl Source {
         }
     }
 
-    async fn read_secrets(&mut self, view: &mut View) -> Result<(), Failure> {
+    /// An error: a Secret that is there could not be read, and of it there is nothing from before. With what it held before the look goes
+    /// on, and the failure comes back, so that it is tried again.
+    async fn read_secrets(&mut self, view: &mut View) -> Result<Option<Failure>, Failure> {
         let named = secrets_named(&view.objects);
         let refreshed = self
             .secrets
             .refresh(&self.config.client, &named, &view.secrets)
-            .await;
+            .await
+            .err();
         let mut contents = BTreeMap::new();
         for name in &named {
             let Some((seen, data)) = self.secrets.get(name) else {
-                if view.secrets.contains_key(name) && refreshed.is_err() {
+                match refreshed {
                     // It is there and could not be read: it must not look as if it were gone.
-                    return refreshed;
+                    Some(failure) if view.secrets.contains_key(name) => return Err(failure),
+                    _ => continue,
                 }
-                continue;
             };
             contents.insert(
                 name.clone(),
@@ -294,15 +296,6 @@ impl Source {
             );
         }
         view.objects.secrets = contents;
-        if let Err(failure) = refreshed {
-            tracing::warn!(
-                reason = failure.reason,
-                error = failure.message,
-                "a Secret could not be read again; what it held before stays in force"
-            );
-            self.context.changed.notify_one();
-            tokio::time::sleep(SETTLE).await;
-        }
-        Ok(())
+        Ok(refreshed)
     }
 }

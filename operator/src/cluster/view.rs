@@ -83,12 +83,12 @@ impl Reader {
                 self.take(*watched, object, &mut view, &mut cluster);
             }
         }
-        self.known.retain(|id, _| {
-            view.seen.contains_key(id)
-                || view
-                    .objects
-                    .grants
-                    .contains_key(&ObjectName::new(&id.namespace, &id.name))
+        self.known.retain(|id, _| match id.kind {
+            Kind::ReferenceGrant => view
+                .objects
+                .grants
+                .contains_key(&ObjectName::new(&id.namespace, &id.name)),
+            _ => view.seen.contains_key(id),
         });
         self.usable.retain(|id, _| view.seen.contains_key(id));
         view.objects.cluster = Some(cluster);
@@ -154,15 +154,11 @@ impl Reader {
         if !counts {
             return;
         }
-        let uid = object.uid().unwrap_or_default();
         match self.checked(&id, object) {
-            Ok(read) => {
-                self.usable.insert(id, (uid, read.clone()));
-                view.objects.absorb(read);
-            }
+            Ok(read) => view.objects.absorb(read),
             Err(violations) => {
                 if let Some((known, last)) = self.usable.get(&id)
-                    && *known == uid
+                    && *known == object.uid().unwrap_or_default()
                 {
                     view.objects.absorb(last.clone());
                 }
@@ -188,6 +184,10 @@ impl Reader {
             return result.clone();
         }
         let result = self.check(id, object);
+        if let Ok(usable) = &result {
+            let uid = object.uid().unwrap_or_default();
+            self.usable.insert(id.clone(), (uid, usable.clone()));
+        }
         self.known.insert(id.clone(), (read, result.clone()));
         result
     }

@@ -3,7 +3,8 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use fencepost_tests::{
-    faulty::FaultyServer, postgres::free_port, process::Process, receiver::Receiver, report, wait,
+    api::Api, faulty::FaultyServer, postgres::free_port, process::Process, receiver::Receiver,
+    report, wait,
 };
 use serde_json::Value;
 
@@ -107,7 +108,7 @@ async fn the_dashboard_and_the_alerts_are_evaluated_by_prometheus() {
 
     // Every rule loads and is evaluated; nothing is wrong here, so nothing that looks at the ledger is on its way.
     let rules = wait::until("every rule is evaluated", SOON, async || {
-        let rules = prometheus.get("/api/v1/rules").await;
+        let rules = prometheus.api.get("/api/v1/rules").await;
         let all: Vec<Value> = rules["data"]["groups"]
             .as_array()
             .into_iter()
@@ -132,7 +133,7 @@ async fn the_dashboard_and_the_alerts_are_evaluated_by_prometheus() {
 
 struct Prometheus {
     _process: Process,
-    base: String,
+    api: Api,
 }
 
 impl Prometheus {
@@ -162,24 +163,17 @@ impl Prometheus {
             .await;
         Self {
             _process: process,
-            base: format!("http://127.0.0.1:{port}"),
+            api: Api::new(format!("http://127.0.0.1:{port}")),
         }
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        let answer = http
-            .get(format!("{}{path}", self.base))
-            .send()
-            .await
-            .unwrap();
-        answer.json().await.unwrap()
     }
 
     /// The result of an instant query; one that Prometheus refuses ends the test.
     async fn query(&self, query: &str) -> Vec<Value> {
         let encoded: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
-        let answer = self.get(&format!("/api/v1/query?query={encoded}")).await;
+        let answer = self
+            .api
+            .get(&format!("/api/v1/query?query={encoded}"))
+            .await;
         assert_eq!(answer["status"], "success", "{query}: {answer}");
         answer["data"]["result"].as_array().unwrap().clone()
     }

@@ -79,7 +79,7 @@ impl Closings {
             }
             match finalizer::remove(&api_of(&self.client, id), object).await {
                 Ok(()) => {}
-                Err(failure) if matches!(failure.reason, "Conflict" | "NotFound") => {}
+                Err(failure) if failure.is_overtaken() => {}
                 Err(failure) => tracing::warn!(
                     object = %id,
                     reason = failure.reason,

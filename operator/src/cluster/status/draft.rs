@@ -75,7 +75,7 @@ impl Draft {
                 kind: "Ready",
                 status,
                 reason: reason.to_owned(),
-                message: bounded(message.into()),
+                message: bounded(message.into(), MAX_MESSAGE),
             }],
             fields: Map::new(),
         }
@@ -88,7 +88,7 @@ impl Draft {
                 kind,
                 status: Truth::True,
                 reason: reason.to_owned(),
-                message: bounded(message.into()),
+                message: bounded(message.into(), MAX_MESSAGE),
             });
         }
     }
@@ -139,8 +139,9 @@ pub fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn bounded(mut message: String) -> String {
-    if let Some((cut, _)) = message.char_indices().nth(MAX_MESSAGE) {
+/// At most so many characters.
+pub fn bounded(mut message: String, characters: usize) -> String {
+    if let Some((cut, _)) = message.char_indices().nth(characters) {
         message.truncate(cut);
     }
     message

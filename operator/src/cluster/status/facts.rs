@@ -6,7 +6,7 @@ use fencepost_store::queries::{PageSize, Queries, QueryError, WatchTally};
 use fencepost_views::{Index, Page, Server, Subject};
 
 /// The ledger's side of every status. Keys are uids as the ledger writes them; tallies are by `namespace/name`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Facts {
     pub servers: HashMap<String, Server>,
     pub subjects: HashMap<String, Subject>,
@@ -19,45 +19,42 @@ const WATCHES_AT_ONCE: usize = 500;
 
 impl Facts {
     pub async fn gather(queries: &Queries, watches: &[String]) -> Result<Self, QueryError> {
-        let mut facts = Self::default();
-        let mut after = None;
-        loop {
-            let page: Page<Server> = queries.servers(PageSize::LARGEST, after.as_deref()).await?;
-            facts
-                .servers
-                .extend(page.items.into_iter().map(|item| (item.uid.clone(), item)));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        loop {
-            let page: Page<Subject> = queries
-                .subjects(PageSize::LARGEST, after.as_deref())
-                .await?;
-            facts.subjects.extend(
-                page.items
-                    .into_iter()
-                    .map(|item| (item.object.uid.clone(), item)),
-            );
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        loop {
-            let page: Page<Index> = queries.indexes(PageSize::LARGEST, after.as_deref()).await?;
-            facts
-                .indexes
-                .extend(page.items.into_iter().map(|item| (item.uid.clone(), item)));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let size = PageSize::LARGEST;
+        let servers = all(async |after| queries.servers(size, after).await).await?;
+        let subjects = all(async |after| queries.subjects(size, after).await).await?;
+        let indexes = all(async |after| queries.indexes(size, after).await).await?;
+        let mut facts = Self {
+            servers: by_uid(servers, |server: &Server| &server.uid),
+            subjects: by_uid(subjects, |subject: &Subject| &subject.object.uid),
+            indexes: by_uid(indexes, |index: &Index| &index.uid),
+            tallies: HashMap::new(),
+        };
         for chunk in watches.chunks(WATCHES_AT_ONCE) {
             facts.tallies.extend(queries.watch_tallies(chunk).await?);
         }
         Ok(facts)
     }
+}
+
+/// Every page of a list.
+async fn all<T>(
+    page: impl AsyncFn(Option<&str>) -> Result<Page<T>, QueryError>,
+) -> Result<Vec<T>, QueryError> {
+    let mut items = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let next = page(after.as_deref()).await?;
+        items.extend(next.items);
+        after = next.next;
+        if after.is_none() {
+            return Ok(items);
+        }
+    }
+}
+
+fn by_uid<T>(items: Vec<T>, uid: impl Fn(&T) -> &String) -> HashMap<String, T> {
+    items
+        .into_iter()
+        .map(|item| (uid(&item).clone(), item))
+        .collect()
 }

@@ -5,6 +5,8 @@
 use kube::runtime::events::{Event, EventType};
 use serde_json::Value;
 
+use super::draft::bounded;
+
 /// Characters of a note: the API server's bound.
 const MAX_NOTE: usize = 1024;
 
@@ -69,10 +71,6 @@ fn has(conditions: &[&Value], kind: &str) -> bool {
 
 fn event(condition: &Value, good: bool) -> Event {
     let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
-    let mut note = text("message");
-    if let Some((cut, _)) = note.char_indices().nth(MAX_NOTE) {
-        note.truncate(cut);
-    }
     let reason = if condition["type"] == "Ready" {
         text("reason")
     } else {
@@ -85,7 +83,7 @@ fn event(condition: &Value, good: bool) -> Event {
             EventType::Warning
         },
         reason,
-        note: Some(note),
+        note: Some(bounded(text("message"), MAX_NOTE)),
         action: "Reconcile".to_owned(),
         secondary: None,
     }

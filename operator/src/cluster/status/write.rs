@@ -103,8 +103,7 @@ impl Writer {
                         self.tell(&write.id, &write.object, event).await;
                     }
                 }
-                // Changed or gone since it was seen: the watch brings what it is now.
-                Err(failure) if matches!(failure.reason, "Conflict" | "NotFound") => {}
+                Err(failure) if failure.is_overtaken() => {}
                 Err(failure) => {
                     if self.refused.get(&uid) != Some(&failure) {
                         tracing::warn!(
