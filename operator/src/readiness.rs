@@ -67,4 +67,16 @@ impl ReadinessChecks for Checks {
             missing
         })
     }
+
+    fn degraded(&self) -> Vec<Missing> {
+        let refused = self.store.writes_refused();
+        let degraded = refused.map(|refused| Missing {
+            name: "ledger writes".to_owned(),
+            detail: format!(
+                "{}; until then nothing is accepted, what was accepted is served",
+                refused.why
+            ),
+        });
+        degraded.into_iter().collect()
+    }
 }

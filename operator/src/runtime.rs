@@ -130,7 +130,7 @@ impl Runtime {
 
         let reads_per_hour = Arc::new(ArcSwap::from_pointee(BTreeMap::new()));
         let state = ApiState {
-            queries: Queries::new(config.store.pool().clone()),
+            queries: Queries::new(config.store.clone()),
             store: config.store.clone(),
             live,
             metrics,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fencepost_store::Store;
+use fencepost_store::{Store, WriteRefusal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{live::Live, metrics::Metrics};
@@ -14,10 +14,21 @@ pub const SAMPLE_EVERY: Duration = Duration::from_secs(5);
 pub async fn run(store: Store, metrics: Arc<Metrics>, live: Live, shutdown: CancellationToken) {
     let mut interval = tokio::time::interval(SAMPLE_EVERY);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut refused = None;
     loop {
         tokio::select! {
             _ = interval.tick() => {}
             () = shutdown.cancelled() => return,
+        }
+        let before = refused;
+        refused = store.writes_refused().map(|refused| refused.why);
+        metrics.ledger_unwritable(refused.map(WriteRefusal::reason));
+        match refused {
+            Some(why) if before != refused => {
+                tracing::error!(reason = why.reason(), "the ledger is not written: {why}");
+            }
+            None if before.is_some() => tracing::info!("the ledger is written again"),
+            _ => {}
         }
         match store.gauges().await {
             Ok(gauges) => metrics.set_gauges(&gauges),

@@ -37,9 +37,14 @@ impl Fencepost {
     ) -> Self {
         let mut command = command(args);
         change(&mut command);
+        Self::through(&mut command)
+    }
+
+    /// Starts a command that ends in an exec of the binary.
+    pub fn through(command: &mut Command) -> Self {
         report::real(&format!("the binary {}", path().display()));
         Self {
-            process: Process::start("fencepost", &mut command),
+            process: Process::start("fencepost", command),
             base: None,
         }
     }

@@ -39,7 +39,7 @@ pub struct Postgres {
 
 struct Cluster {
     process: Process,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 /// A database of one test. Dropped with it where the server outlives the test.
@@ -108,31 +108,29 @@ impl Postgres {
         );
 
         let port = free_port();
-        let mut command = Command::new(binaries.join("postgres"));
-        command
-            .arg("-D")
-            .arg(&data)
-            .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-k"])
-            .arg(folder.path());
-        for setting in ["max_connections=200"].iter().chain(settings) {
-            command.args(["-c", setting]);
-        }
-        run_as(&mut command, user, folder.path());
-        let mut process = Process::start("postgres", &mut command);
-        process
-            .line("ready", START_LIMIT, |line| {
-                line.contains("ready to accept connections").then_some(())
-            })
-            .await;
+        let process = serve(folder.path(), port, settings).await;
         let url = Url::parse(&format!("postgres://fencepost@127.0.0.1:{port}/postgres"))
             .expect("this is a URL");
         Self {
             url,
-            cluster: Some(Cluster {
-                process,
-                _folder: folder,
-            }),
+            cluster: Some(Cluster { process, folder }),
         }
+    }
+
+    /// Stops a cluster of its own and starts it again as a standby, which answers questions and is never promoted.
+    ///
+    /// # Panics
+    ///
+    /// When it is not a cluster of its own, or does not start.
+    pub async fn into_standby(mut self) -> Self {
+        let port = self.url.port().expect("a cluster has a port");
+        let cluster = self.cluster.as_mut().expect("a cluster of its own");
+        cluster.process.signal(Signal::SIGINT);
+        cluster.process.ended(START_LIMIT).await;
+        let folder = cluster.folder.path();
+        std::fs::write(folder.join("data/standby.signal"), "").expect("the data folder is there");
+        cluster.process = serve(folder, port, &["wal_level=replica"]).await;
+        self
     }
 
     pub fn url(&self) -> &str {
@@ -186,6 +184,31 @@ impl Database {
             .await;
     }
 
+    /// Makes the transactions of new connections read-only, as a provider does whose disk runs full, and ends the old ones.
+    pub async fn forbid_writes(&self) {
+        let name = &self.name;
+        self.server
+            .execute(&format!(
+                "ALTER DATABASE {name} SET default_transaction_read_only = on"
+            ))
+            .await;
+        self.server
+            .execute(&format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            ))
+            .await;
+    }
+
+    /// Takes [`Database::forbid_writes`] back. Connections that are open stay read-only, as Postgres has it.
+    pub async fn allow_writes(&self) {
+        let name = &self.name;
+        self.server
+            .execute(&format!(
+                "ALTER DATABASE {name} RESET default_transaction_read_only"
+            ))
+            .await;
+    }
+
     /// Lets connections in again.
     pub async fn mend(&self) {
         let name = &self.name;
@@ -223,6 +246,32 @@ impl Drop for Cluster {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// The server of the cluster in `folder`, once it answers.
+async fn serve(folder: &Path, port: u16, settings: &[&str]) -> Process {
+    let mut command = Command::new(binaries().join("postgres"));
+    command
+        .arg("-D")
+        .arg(folder.join("data"))
+        .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-k"])
+        .arg(folder);
+    for setting in ["max_connections=200"].iter().chain(settings) {
+        command.args(["-c", setting]);
+    }
+    run_as(&mut command, unprivileged(), folder);
+    let mut process = Process::start("postgres", &mut command);
+    process
+        .line("ready", START_LIMIT, |line| {
+            // A primary's words, and a standby's.
+            let ready = [
+                "ready to accept connections",
+                "ready to accept read-only connections",
+            ];
+            ready.iter().any(|words| line.contains(words)).then_some(())
+        })
+        .await;
+    process
 }
 
 /// Postgres refuses to run as root; the user of the distribution's package, or nobody, runs it then.

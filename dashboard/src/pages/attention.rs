@@ -51,7 +51,9 @@ fn Since(at: chrono::DateTime<chrono::Utc>) -> impl IntoView {
 #[component]
 fn Group(group: Attention) -> impl IntoView {
     let tone = match group.kind.as_str() {
-        "servers_away" | "fence_violations" | "revocations_pending" => Tone::Bad,
+        "ledger_unwritable" | "servers_away" | "fence_violations" | "revocations_pending" => {
+            Tone::Bad
+        }
         _ => Tone::Warn,
     };
     let base = Base::here();

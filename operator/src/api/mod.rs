@@ -63,7 +63,7 @@ impl ApiState {
     /// State without any known read load, answering whoever asks.
     pub fn new(store: Store, metrics: Arc<Metrics>, readiness: Arc<dyn ReadinessChecks>) -> Self {
         Self {
-            queries: Queries::new(store.pool().clone()),
+            queries: Queries::new(store.clone()),
             store,
             live: Live::new(),
             metrics,

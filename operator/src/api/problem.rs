@@ -285,7 +285,9 @@ impl From<QueryError> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) | StoreError::Conflict(_) => {
+            StoreError::Unavailable(_)
+            | StoreError::Unwritable { .. }
+            | StoreError::Conflict(_) => {
                 tracing::warn!(
                     category = error.category(),
                     "the API could not ask the store"

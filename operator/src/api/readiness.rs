@@ -26,6 +26,11 @@ pub struct Missing {
 pub trait ReadinessChecks: Send + Sync + 'static {
     /// What is missing now; nothing when ready. Must not take longer than a probe waits.
     fn missing(&self) -> Pin<Box<dyn Future<Output = Vec<Missing>> + Send + '_>>;
+
+    /// What does not work although this replica serves what it has. It stays ready: another one is no better.
+    fn degraded(&self) -> Vec<Missing> {
+        Vec::new()
+    }
 }
 
 /// The answer of `/readyz`.
@@ -33,6 +38,8 @@ pub trait ReadinessChecks: Send + Sync + 'static {
 pub(super) struct Readiness {
     ready: bool,
     missing: Vec<Missing>,
+    /// What does not work although this replica serves; it takes nothing from `ready`.
+    degraded: Vec<Missing>,
 }
 
 /// Whether this replica is ready, and what is missing otherwise.
@@ -54,6 +61,7 @@ pub(super) async fn answer(
         Json(Readiness {
             ready: missing.is_empty(),
             missing,
+            degraded: state.readiness.degraded(),
         }),
     )
         .into_response())

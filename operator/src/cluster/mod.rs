@@ -136,7 +136,7 @@ impl Cluster {
             }),
             statuses: Statuses {
                 client: config.client,
-                queries: Queries::new(config.store.pool().clone()),
+                queries: Queries::new(config.store.clone()),
                 live: config.live,
                 identity,
                 finalizer_deadline: config.finalizer_deadline,

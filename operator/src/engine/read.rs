@@ -152,19 +152,16 @@ async fn settle(store: &Store, metrics: &Metrics, mut answer: ReadAnswer) -> Ver
             attempt,
             "an answer was not settled"
         );
-        match error {
-            StoreError::Unavailable(_) | StoreError::Conflict(_) => {
-                tokio::time::sleep(SETTLE_AGAIN.delay(attempt, rand::random())).await;
-            }
-            StoreError::Fence { .. } | StoreError::Refused(_) | StoreError::Corrupt { .. } => {
-                if answer.reason.as_deref() == Some(LEDGER_REFUSED) {
-                    return Verdict::Failed;
-                }
-                answer.body = AnswerBody::Failed;
-                answer.reason = Some(LEDGER_REFUSED.to_owned());
-                answer.detail = Some(error.to_string());
-            }
+        if error.may_pass() {
+            tokio::time::sleep(SETTLE_AGAIN.delay(attempt, rand::random())).await;
+            continue;
         }
+        if answer.reason.as_deref() == Some(LEDGER_REFUSED) {
+            return Verdict::Failed;
+        }
+        answer.body = AnswerBody::Failed;
+        answer.reason = Some(LEDGER_REFUSED.to_owned());
+        answer.detail = Some(error.to_string());
     }
 }
 

@@ -180,6 +180,17 @@ impl Metrics {
         }
     }
 
+    /// Why the database refuses writes now, as this replica sees it; a fixed word of the program.
+    pub fn ledger_unwritable(&self, reason: Option<&'static str>) {
+        self.families.ledger_unwritable.reset();
+        if let Some(reason) = reason {
+            self.families
+                .ledger_unwritable
+                .with_label_values(&[reason])
+                .set(1);
+        }
+    }
+
     /// Whether this replica reconciles.
     pub fn leads(&self, leads: bool) {
         if leads {

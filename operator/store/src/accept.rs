@@ -16,6 +16,7 @@ use crate::{
     batch::Flush,
     error::{StoreError, Tries},
     row::{column, digest, word},
+    writes::Writer,
 };
 
 /// What became of an issued read, as the engine saw it.
@@ -87,6 +88,8 @@ impl Flush for AcceptFlush {
     type Item = ReadAnswer;
     type Answer = Settled;
     type Key = ResourceId;
+
+    const WRITER: Writer = Writer::Answers;
 
     fn key(answer: &ReadAnswer) -> ResourceId {
         answer.resource

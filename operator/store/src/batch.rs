@@ -5,11 +5,14 @@
 //! (resource) is in a flush at most once, a later one of the same key waits for the next, in order.
 //! Each caller gets its own answer; a failed flush answers each of its callers with the error.
 
-use std::{collections::HashSet, collections::VecDeque, future::Future, hash::Hash};
+use std::{collections::HashSet, collections::VecDeque, future::Future, hash::Hash, sync::Arc};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::StoreError;
+use crate::{
+    error::StoreError,
+    writes::{Writer, Writes},
+};
 
 /// Rows of one flush: beyond some 200 the cost of a row no longer falls, and locks are held longer.
 pub const MAX_BATCH: usize = 256;
@@ -23,6 +26,9 @@ pub trait Flush: Send + 'static {
     type Item: Send + 'static;
     type Answer: Send + 'static;
     type Key: Eq + Hash + Send;
+
+    /// As whom its results are observed.
+    const WRITER: Writer;
 
     /// Two items of one key never meet in a flush.
     fn key(item: &Self::Item) -> Self::Key;
@@ -43,16 +49,16 @@ pub struct Batcher<F: Flush>(mpsc::Sender<Waiting<F>>);
 
 impl<F: Flush> Batcher<F> {
     /// Starts the flusher on the current runtime.
-    pub fn start(flush: F) -> Self {
+    pub fn start(flush: F, writes: Arc<Writes>) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        tokio::spawn(run(flush, receiver));
+        tokio::spawn(run(flush, writes, receiver));
         Self(sender)
     }
 
     /// Hands in one item and waits for its answer.
     pub async fn submit(&self, item: F::Item) -> Result<F::Answer, StoreError> {
         let (caller, answer) = oneshot::channel();
-        let stopped = || StoreError::Unavailable(std::sync::Arc::new(sqlx::Error::WorkerCrashed));
+        let stopped = || StoreError::Unavailable(Arc::new(sqlx::Error::WorkerCrashed));
         self.0
             .send(Waiting { item, caller })
             .await
@@ -61,7 +67,7 @@ impl<F: Flush> Batcher<F> {
     }
 }
 
-async fn run<F: Flush>(flush: F, mut receiver: mpsc::Receiver<Waiting<F>>) {
+async fn run<F: Flush>(flush: F, writes: Arc<Writes>, mut receiver: mpsc::Receiver<Waiting<F>>) {
     let mut held = VecDeque::new();
     loop {
         if held.is_empty() {
@@ -76,7 +82,9 @@ async fn run<F: Flush>(flush: F, mut receiver: mpsc::Receiver<Waiting<F>>) {
             held.push_back(next);
         }
         let (items, callers) = take(&mut held);
-        match flush.flush(&items).await {
+        let flushed = flush.flush(&items).await;
+        writes.observe(F::WRITER, &flushed);
+        match flushed {
             Ok(answers) if answers.len() == callers.len() => {
                 for (caller, answer) in callers.into_iter().zip(answers) {
                     // A caller that went away needs no answer.

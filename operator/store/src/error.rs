@@ -1,11 +1,13 @@
 //! What went wrong in the database, by what the caller does next.
 //!
-//! In comes what sqlx says, out goes one of five cases. The driver's words are chained as the source,
+//! In comes what sqlx says, out goes one of six cases. The driver's words are chained as the source,
 //! not pasted into the text. Clone, since one failed flush answers every caller that was in it.
 
 use std::{sync::Arc, time::Duration};
 
 use fencepost_ledger::backoff::Backoff;
+
+use crate::writes::WriteRefusal;
 
 /// An operation of the store failed; nothing of it is visible, unless `Unavailable` came at commit.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -15,6 +17,13 @@ pub enum StoreError {
         "the database cannot be reached or did not answer in time; the operation may be repeated"
     )]
     Unavailable(#[source] Arc<sqlx::Error>),
+    /// Postgres answers, but takes no write now. Nothing was written; retry with backoff.
+    #[error("{why}; the operation may be repeated")]
+    Unwritable {
+        why: WriteRefusal,
+        #[source]
+        source: Arc<sqlx::Error>,
+    },
     /// Still in conflict with other transactions after every retry made here.
     #[error("the operation lost against other transactions {MAX_TRIES} times; repeat it later")]
     Conflict(#[source] Arc<sqlx::Error>),
@@ -42,10 +51,19 @@ impl StoreError {
     pub const fn category(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
+            Self::Unwritable { why, .. } => why.reason(),
             Self::Conflict(_) => "conflict",
             Self::Fence { .. } => "fence",
             Self::Refused(_) => "refused",
             Self::Corrupt { .. } => "corrupt",
+        }
+    }
+
+    /// Whether the database may take the same operation later: then it is repeated, not given up.
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::Unavailable(_) | Self::Unwritable { .. } | Self::Conflict(_) => true,
+            Self::Fence { .. } | Self::Refused(_) | Self::Corrupt { .. } => false,
         }
     }
 
@@ -90,6 +108,14 @@ impl From<sqlx::Error> for StoreError {
                     "FP001" | "FP002" | "FP003" | "FP004" | "23514" | "23505" => Self::Fence {
                         message: database.message().to_owned(),
                         code,
+                    },
+                    "53100" => Self::Unwritable {
+                        why: WriteRefusal::DiskFull,
+                        source: Arc::new(error),
+                    },
+                    "25006" => Self::Unwritable {
+                        why: WriteRefusal::ReadOnly,
+                        source: Arc::new(error),
                     },
                     // Lock not available in time, statement cancelled by its timeout.
                     "55P03" | "57014" => Self::Unavailable(Arc::new(error)),

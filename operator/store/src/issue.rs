@@ -16,6 +16,7 @@ use crate::{
     batch::Flush,
     error::{StoreError, Tries},
     row::{column, counter},
+    writes::Writer,
 };
 
 /// A read that is wanted.
@@ -62,6 +63,8 @@ impl Flush for IssueFlush {
     type Item = IssueRead;
     type Answer = Result<IssuedRead, IssueError>;
     type Key = ResourceId;
+
+    const WRITER: Writer = Writer::Issues;
 
     fn key(read: &IssueRead) -> ResourceId {
         read.resource

@@ -16,6 +16,7 @@ use crate::{
     error::{StoreError, Tries},
     row::{column, counter, interval},
     session::{SessionKey, close_sessions},
+    writes::Writer,
 };
 
 /// How long after a lease ran out it counts as abandoned: whoever wants the pair has taken it by then.
@@ -37,7 +38,10 @@ impl Store {
         loop {
             match self.try_acquire(server, subject, ttl).await {
                 Err(error) if tries.again(&error).await => {}
-                done => return done,
+                done => {
+                    self.inner.writes.observe(Writer::Leases, &done);
+                    return done;
+                }
             }
         }
     }
@@ -126,7 +130,10 @@ impl Store {
             .map_err(StoreError::from);
             match done {
                 Err(error) if tries.again(&error).await => {}
-                done => return done,
+                done => {
+                    self.inner.writes.observe(Writer::Leases, &done);
+                    return done;
+                }
             }
         }
     }

@@ -31,6 +31,7 @@ mod session;
 mod subscription;
 mod supersede;
 mod tombstone;
+mod writes;
 
 pub use accept::{AnswerBody, ReadAnswer, Settled};
 pub use connect::{ConnectError, DEFAULT_CONNECTIONS, StoreConfig};
@@ -49,6 +50,7 @@ pub use sample::{CONVERGENCE_BOUNDS, CONVERGENCE_TARGET_SECONDS, Sample, SampleC
 pub use server::ServerStatus;
 pub use session::{SessionEnd, SessionKey, SessionReceipt};
 pub use tombstone::{TombstonePolicy, TombstoneVerdict};
+pub use writes::{WriteRefusal, WritesRefused};
 
 use std::sync::Arc;
 
@@ -68,12 +70,18 @@ struct Inner {
     issues: batch::Batcher<issue::IssueFlush>,
     answers: batch::Batcher<accept::AcceptFlush>,
     hint: mpsc::Sender<()>,
+    writes: Arc<writes::Writes>,
 }
 
 impl Store {
     /// For reading; whoever writes the ledger's tables does it in this crate.
     pub fn pool(&self) -> &PgPool {
         &self.inner.pool
+    }
+
+    /// Whether the database answers and refuses writes, as far as this process has seen.
+    pub fn writes_refused(&self) -> Option<WritesRefused> {
+        self.inner.writes.refused()
     }
 
     /// This process, as the owner of leases.

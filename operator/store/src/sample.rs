@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, writes::Writer};
 
 /// Upper bounds of the convergence buckets in seconds. There is one exactly at each target of the
 /// objectives (1, 5, 30, 60), and they reach from a local read to the longest wait that is still told
@@ -139,7 +139,7 @@ pub struct Sample {
 impl Store {
     /// Writes what this replica counted since its last sample, as of now by the database's clock.
     pub async fn insert_sample(&self, counts: &SampleCounts) -> Result<DateTime<Utc>, StoreError> {
-        let at = sqlx::query_scalar(
+        let written = sqlx::query_scalar(
             "insert into sample (replica, at, seconds, counts) values ($1, clock_timestamp(), $2, $3)
              returning at",
         )
@@ -147,8 +147,10 @@ impl Store {
         .bind(counts.seconds)
         .bind(Json(counts))
         .fetch_one(self.pool())
-        .await?;
-        Ok(at)
+        .await
+        .map_err(StoreError::from);
+        self.inner.writes.observe(Writer::Samples, &written);
+        written
     }
 
     /// The samples after `from` up to `to`, oldest first; the newest of them when there are more than

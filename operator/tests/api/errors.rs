@@ -237,7 +237,7 @@ async fn readiness_names_what_is_missing(pool: PgPool) {
         (ready.status, ready.json()),
         (
             StatusCode::OK,
-            serde_json::json!({"ready": true, "missing": []})
+            serde_json::json!({"ready": true, "missing": [], "degraded": []})
         )
     );
     ledger.state.readiness = Arc::new(NoManifests);
@@ -245,6 +245,10 @@ async fn readiness_names_what_is_missing(pool: PgPool) {
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(
         answer.json(),
-        serde_json::json!({"ready": false, "missing": [{"name": "manifests", "detail": "not read yet"}]})
+        serde_json::json!({
+            "ready": false,
+            "missing": [{"name": "manifests", "detail": "not read yet"}],
+            "degraded": []
+        })
     );
 }

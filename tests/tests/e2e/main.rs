@@ -12,5 +12,6 @@ mod misbehaving;
 mod missing;
 mod quickstart;
 mod real;
+mod unwritable;
 mod validate;
 mod world;

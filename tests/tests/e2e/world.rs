@@ -10,7 +10,7 @@ pub const SOON: Duration = Duration::from_secs(30);
 
 pub struct World {
     folder: TempDir,
-    database: Database,
+    pub database: Database,
     port: u16,
     pub fencepost: Fencepost,
     api: Api,

@@ -2,9 +2,12 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
-use fencepost_tests::{binary, faulty::FaultyServer, process::Process};
+use fencepost_tests::{
+    binary::{self, Fencepost},
+    faulty::FaultyServer,
+};
 
-use crate::world::{LAZY, SOON, World, watch};
+use crate::world::{LAZY, World, watch};
 
 /// The user that the Dockerfile and the chart name.
 const USER: &str = "65532:65532";
@@ -90,13 +93,8 @@ async fn it_runs_as_nobody_on_a_root_that_cannot_be_written() {
             "KUBERNETES_SERVICE_PORT",
             address.port().unwrap().to_string(),
         );
-    let mut process = Process::start("the image's binary", &mut command);
-    let base = process
-        .line("its address", SOON, |line| {
-            let at = line.find("listening on http://")? + "listening on ".len();
-            Some(line[at..].trim().to_owned())
-        })
-        .await;
+    let mut process = Fencepost::through(&mut command);
+    let base = process.base_url().await;
 
     // It is who it should be, and cannot write where it stands.
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
@@ -134,8 +132,7 @@ async fn it_runs_as_nobody_on_a_root_that_cannot_be_written() {
     assert_eq!(ready.status(), 200);
     let page = reqwest::get(&base).await.unwrap();
     assert_eq!(page.status(), 200, "the dashboard is inside");
-    process.signal(nix::sys::signal::Signal::SIGTERM);
-    let end = process.ended(SOON).await;
+    let end = process.terminate().await;
     assert!(end.success(), "{end}");
 }
 

@@ -25,8 +25,10 @@ mod watch;
 
 use std::sync::Arc;
 
-use sqlx::{PgConnection, PgPool, Postgres, pool::PoolConnection};
+use sqlx::{PgConnection, Postgres, pool::PoolConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::Store;
 
 pub use content::{Bytes, Content};
 pub use error::QueryError;
@@ -41,14 +43,14 @@ const CONCURRENT: usize = 4;
 /// Asks the ledger. Cheap to clone; clones share one bound on concurrency.
 #[derive(Clone)]
 pub struct Queries {
-    pool: PgPool,
+    store: Store,
     permits: Arc<Semaphore>,
 }
 
 impl Queries {
-    pub fn new(pool: PgPool) -> Self {
+    pub fn new(store: Store) -> Self {
         Self {
-            pool,
+            store,
             permits: Arc::new(Semaphore::new(CONCURRENT)),
         }
     }
@@ -59,7 +61,7 @@ impl Queries {
             .await
             .map_err(|_| QueryError::Closed)?;
         Ok(Lent {
-            connection: self.pool.acquire().await?,
+            connection: self.store.pool().acquire().await?,
             _permit: permit,
         })
     }

@@ -15,7 +15,7 @@ impl Queries {
         let mut lent = self.connection().await?;
         let folded = series::fold(&mut lent, range).await?;
         let servers = server::overview_rows(&mut lent).await?;
-        let attention = trouble::groups(&mut lent).await?;
+        let attention = trouble::groups(&mut lent, self.store.writes_refused()).await?;
         let calm_since: Option<DateTime<Utc>> = if attention.is_empty() {
             trouble::calm_since(&mut lent).await?
         } else {

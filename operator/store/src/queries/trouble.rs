@@ -5,6 +5,7 @@ use fencepost_views::Attention;
 
 use super::shown::{overdue, revoked, unproven};
 use super::{Lent, PageSize, QueryError, index};
+use crate::WritesRefused;
 
 /// Names shown of a group; the link shows the rest.
 const EXAMPLES: usize = 5;
@@ -16,8 +17,21 @@ const SAMPLES_LOOKED_AT: i64 = 10_000;
 type Group = (i64, Option<DateTime<Utc>>, Option<Vec<String>>);
 
 /// The groups that are not empty, the widest trouble first.
-pub(super) async fn groups(lent: &mut Lent) -> Result<Vec<Attention>, QueryError> {
+pub(super) async fn groups(
+    lent: &mut Lent,
+    refused: Option<WritesRefused>,
+) -> Result<Vec<Attention>, QueryError> {
     let mut groups = Vec::new();
+    if let Some(refused) = refused {
+        let since = Utc::now() - refused.lasting;
+        push(
+            &mut groups,
+            "ledger_unwritable",
+            "Ledger cannot be written",
+            "/",
+            (1, Some(since), Some(vec![refused.why.to_string()])),
+        );
+    }
     let servers: Group = sqlx::query_as(
         "select count(*), min(coalesce(reason_since, created_at)), \
          (array_agg(namespace || '/' || name order by namespace, name))[1:5] \
