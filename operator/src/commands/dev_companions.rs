@@ -113,7 +113,8 @@ pub async fn start(
             .indexes
             .iter()
             .find(|i| i.key.namespace == name.namespace && i.key.name == name.name);
-        let Some(wanted) = wanted else {
+        let Some((wanted, channel)) = wanted.and_then(|i| Some((i, i.channel.as_ref().ok()?)))
+        else {
             continue;
         };
         let listen = loopback(Url::parse(&wanted.url).ok().as_ref()).ok_or_else(|| {
@@ -124,7 +125,7 @@ pub async fn start(
         })?;
         let running = receiver::serve(
             listen,
-            wanted.signing_secrets.clone(),
+            channel.signing_secrets.clone(),
             true,
             shutdown.clone(),
         )

@@ -30,14 +30,21 @@ impl WatchSelection {
     }
 }
 
-/// A consumer to tell.
+/// What an index is told with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Channel {
+    pub ca_pem: Option<Vec<u8>>,
+    /// HMAC keys, decoded; each signs every event.
+    pub signing_secrets: Vec<Secret>,
+}
+
+/// A consumer to tell. It is one as long as its object exists: what it is not told now, it is still owed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesiredIndex {
     pub key: ObjectKey,
     pub url: String,
-    pub ca_pem: Option<Vec<u8>>,
-    /// HMAC keys, decoded; each signs every event.
-    pub signing_secrets: Vec<Secret>,
+    /// Or why it cannot be told, as its object's problem says.
+    pub channel: Result<Channel, String>,
     pub watches: WatchSelection,
     pub events: Vec<EventKind>,
     pub include_content: bool,
@@ -48,17 +55,11 @@ pub(super) fn indexes(objects: &ObjectSet, problems: &mut Vec<Problem>) -> Vec<D
     let mut found = Vec::with_capacity(objects.indexes.len());
     for (name, object) in &objects.indexes {
         let watches = selection(objects, name, object.spec.watches.as_ref(), problems);
-        let keys = signing(objects, name, &object.spec, problems)
-            .map_err(|problem| problems.push(*problem));
-        let ca_pem = ca(objects, name, &object.spec).map_err(|problem| problems.push(*problem));
-        let (Ok(signing_secrets), Ok(ca_pem)) = (keys, ca_pem) else {
-            continue;
-        };
+        let channel = channel(objects, name, &object.spec, problems);
         found.push(DesiredIndex {
             key: ObjectKey::new(name, &object.uid),
             url: object.spec.webhook.url.clone(),
-            ca_pem,
-            signing_secrets,
+            channel,
             watches,
             events: object
                 .spec
@@ -70,6 +71,28 @@ pub(super) fn indexes(objects: &ObjectSet, problems: &mut Vec<Problem>) -> Vec<D
         });
     }
     found
+}
+
+fn channel(
+    objects: &ObjectSet,
+    name: &ObjectName,
+    spec: &DerivedIndexSpec,
+    problems: &mut Vec<Problem>,
+) -> Result<Channel, String> {
+    let keys = signing(objects, name, spec, problems);
+    let trust = ca(objects, name, spec);
+    let mut untold = |problem: Box<Problem>| {
+        let why = problem.message.clone();
+        problems.push(*problem);
+        why
+    };
+    match (keys.map_err(&mut untold), trust.map_err(&mut untold)) {
+        (Ok(signing_secrets), Ok(ca_pem)) => Ok(Channel {
+            ca_pem,
+            signing_secrets,
+        }),
+        (Err(why), _) | (_, Err(why)) => Err(why),
+    }
 }
 
 fn selection(

@@ -23,7 +23,7 @@ pub use fencepost_crds::RefreshMode;
 
 pub use address::{PUBLISHERS, PublisherKind};
 pub use cohort::{bucket, in_cohort};
-pub use index::{DesiredIndex, WatchSelection};
+pub use index::{Channel, DesiredIndex, WatchSelection};
 pub use problem::{Problem, ProblemReason, Severity};
 pub use reference::secrets_named;
 pub use server::{DesiredServer, Endpoint};

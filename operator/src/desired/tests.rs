@@ -319,7 +319,22 @@ fn indexes_resolve_watches_and_keys() {
         (&all.indexes[0].watches, all.indexes[0].events.len()),
         (&WatchSelection::All, 4)
     );
-    assert_eq!(all.indexes[0].signing_secrets[0].expose().len(), 24);
+    let channel = all.indexes[0].channel.as_ref().unwrap();
+    assert_eq!(channel.signing_secrets[0].expose().len(), 24);
+    // Without its Secret it is owed what happens meanwhile: it stays an index.
+    let without = desired(&objects(&(docs() + &watches + &index(""))));
+    assert_eq!(
+        reasons(&without),
+        [(
+            "rag spec.webhook.signingSecretRef".to_owned(),
+            "SecretNotFound"
+        )]
+    );
+    let untold = without.indexes[0].channel.as_ref().unwrap_err();
+    assert!(
+        untold.contains("there is no Secret default/hook"),
+        "{untold}"
+    );
     let labelled = desired(&objects(
         &(base.clone() + &index(", watches: {matchLabels: {team: x}}")),
     ));

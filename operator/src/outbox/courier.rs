@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fencepost_store::{DeliveryFailure, EventShape, StoreError};
+use fencepost_store::{DeliveryFailure, EventShape, IndexPosition, StoreError};
 use fencepost_views::LiveKind;
 use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::{
@@ -102,14 +102,13 @@ impl Courier {
         ) {
             Ok(endpoint) => Arc::new(endpoint),
             Err(error) => {
-                let failure = DeliveryFailure {
-                    attempts: 0,
-                    error: crate::sentence::chain(&error),
-                    retry_in: LEASE,
-                };
-                return store.record_failure(self.uid, &failure).await;
+                return self.untold(&position, crate::sentence::chain(&error)).await;
             }
         };
+        if position.attempts == 0 && position.last_error.is_some() {
+            store.clear_failure(self.uid).await?;
+            self.changed();
+        }
         let attempts = u32::try_from(position.attempts).unwrap_or_default();
         let backlog = Backlog::after(
             position.acknowledged_position,
@@ -127,6 +126,30 @@ impl Courier {
             next: Instant::now(),
         };
         self.deliver(&endpoint, backlog, ledger, claimed).await
+    }
+
+    /// Nothing can be sent until the object changes, which makes another courier.
+    async fn untold(&self, position: &IndexPosition, error: String) -> Result<(), StoreError> {
+        if position.last_error.as_ref() != Some(&error) {
+            let failure = DeliveryFailure {
+                attempts: 0,
+                error,
+                retry_in: LEASE,
+            };
+            self.context
+                .store
+                .record_failure(self.uid, &failure)
+                .await?;
+            self.changed();
+        }
+        self.stop.run_until_cancelled(sleep(RENEW)).await;
+        Ok(())
+    }
+
+    /// Who looks at this index looks again.
+    fn changed(&self) {
+        let name = Some(self.name.to_string());
+        self.context.live.tell(LiveKind::Index, name);
     }
 
     async fn deliver(
@@ -301,10 +324,7 @@ impl Ledger {
             store.record_failure(courier.uid, &failure).await?;
         }
         self.next = Instant::now() + RECORD;
-        courier
-            .context
-            .live
-            .tell(LiveKind::Index, Some(courier.name.to_string()));
+        courier.changed();
         Ok(())
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Endpoint {
 /// The index cannot be told at all until its object changes.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EndpointError {
+    #[error("{0}")]
+    Untold(String),
     #[error("the webhook's URL cannot be read; write it as https://host/path")]
     Url(#[source] url::ParseError),
     #[error(transparent)]
@@ -65,14 +67,18 @@ impl Endpoint {
         egress: &EgressPolicy,
         timeout: Duration,
     ) -> Result<Self, EndpointError> {
-        let keys = index
+        let channel = index
+            .channel
+            .as_ref()
+            .map_err(|why| EndpointError::Untold(why.clone()))?;
+        let keys = channel
             .signing_secrets
             .iter()
             .map(|key| Webhook::from_bytes(key.expose().to_vec()))
             .collect::<Result<_, _>>()
             .map_err(EndpointError::Key)?;
         Ok(Self {
-            client: egress.guarded_client(index.ca_pem.as_deref(), Redirects::Never)?,
+            client: egress.guarded_client(channel.ca_pem.as_deref(), Redirects::Never)?,
             egress: egress.clone(),
             url: Url::parse(&index.url).map_err(EndpointError::Url)?,
             keys,

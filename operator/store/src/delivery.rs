@@ -209,6 +209,18 @@ impl Store {
         Ok(())
     }
 
+    /// What was in the way of telling the index at all is not any more; failed tries stay as they are.
+    pub async fn clear_failure(&self, index: Uuid) -> Result<(), StoreError> {
+        sqlx::query(
+            "update derived_index set last_error = null, retry_at = null
+             where uid = $1 and attempts = 0 and last_error is not null",
+        )
+        .bind(index)
+        .execute(self.pool())
+        .await?;
+        Ok(())
+    }
+
     /// For each index this replica delivers to: the age of the oldest event not confirmed.
     pub(crate) async fn outbox_lags(&self) -> Result<Vec<(String, String, f64)>, StoreError> {
         let sql = format!(
