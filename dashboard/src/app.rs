@@ -64,6 +64,7 @@ pub fn App() -> impl IntoView {
                 <span>"All times are UTC."</span>
                 <a href=base.to("/api/openapi.json") rel="external">"API"</a>
                 <a href=base.to("/metrics") rel="external">"Metrics"</a>
+                <a class="account" href=base.to("/login") rel="external">"Log in or out"</a>
                 <span class="wide-only">"Press " <kbd>"/"</kbd> " to search resources."</span>
             </footer>
         </Router>

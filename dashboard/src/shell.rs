@@ -31,10 +31,15 @@ impl Status {
     }
 }
 
-/// The whole document. Context: [`Base`], [`Theme`], `Arc<dyn Source>`, and leptos' nonce.
+/// Somebody logged in to see the page, and may want to log out. The document says so to the stylesheet.
+#[derive(Debug, Clone, Copy)]
+pub struct Account;
+
+/// The whole document. Context: [`Base`], [`Theme`], `Arc<dyn Source>`, leptos' nonce, and [`Account`] if there is one.
 pub fn shell(assets: &Assets) -> impl IntoView + use<> {
     let base = Base::here();
     let theme = use_context::<Theme>().unwrap_or_default();
+    let account = use_context::<Account>().map(|_| "");
     let nonce = leptos::nonce::use_nonce();
     let stylesheet = base.to(&assets.stylesheet);
     let favicon = base.to(&assets.favicon);
@@ -53,6 +58,7 @@ pub fn shell(assets: &Assets) -> impl IntoView + use<> {
             lang="en"
             data-base=base.as_str().to_owned()
             data-theme=theme.word()
+            data-account=account
             data-now=chrono::Utc::now().timestamp_millis().to_string()
         >
             <head>

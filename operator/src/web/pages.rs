@@ -17,7 +17,7 @@ use axum::{
 };
 use fencepost_dashboard::{
     Base, Theme,
-    shell::{Status, shell},
+    shell::{Account, Status, shell},
     source::Source,
 };
 use leptos::{
@@ -73,6 +73,9 @@ impl Pages {
                 .as_ref()
                 .and_then(|parts| parts.extensions.get::<Narrowing>());
             let source = Arc::clone(&source);
+            if narrowing.is_some() {
+                provide_context(Account);
+            }
             provide_context(match narrowing {
                 Some(Narrowing(narrowed)) => narrowed(source),
                 None => source,

@@ -190,3 +190,16 @@ async fn where_all_is_open_there_is_no_login() {
         StatusCode::OK
     );
 }
+
+#[tokio::test]
+async fn every_page_leads_to_the_log_out_where_somebody_logged_in() {
+    let cookie = format!("fencepost_token={ADMIN}");
+    let app = App::without_database();
+    let page = app.get("/servers", &[("cookie", &cookie)]).await;
+    let page = String::from_utf8(page.bytes).unwrap();
+    assert!(page.contains("data-account"), "{page}");
+    assert!(page.contains(r#"<a href="/login""#), "{page}");
+    let open = App::open().get("/servers", &[]).await;
+    let open = String::from_utf8(open.bytes).unwrap();
+    assert!(!open.contains("data-account"), "{open}");
+}
