@@ -4,6 +4,7 @@
 mod access;
 mod chart;
 mod deletion;
+mod flaps;
 mod image;
 mod lifecycle;
 mod monitoring;
