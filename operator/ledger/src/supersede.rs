@@ -43,42 +43,64 @@ pub fn note(uri: &str, json: bool, old: &str, new: &str, since: &str) -> Option<
     } else {
         None
     };
-    let mut changes = Vec::new();
+    let mut found = Found::default();
     match parsed {
-        Some((old, new)) => compare("", Some(&old), Some(&new), &mut changes),
-        None => compare_lines(old, new, &mut changes),
+        Some((old, new)) => compare(&mut String::new(), Some(&old), Some(&new), &mut found),
+        None => compare_lines(old, new, &mut found),
     }
-    let total = changes.len();
-    changes.truncate(MAX_CHANGES);
     Some(Note {
-        text: sentence(uri, since, &changes, total),
-        changes,
+        text: sentence(uri, since, &found.changes, found.total),
+        changes: found.changes,
     })
 }
 
-fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, out: &mut Vec<Change>) {
+/// The first changes, and how many there are: what is not listed is counted and never copied, since a
+/// long key above many values would be copied for each of them.
+#[derive(Default)]
+struct Found {
+    changes: Vec<Change>,
+    total: usize,
+}
+
+impl Found {
+    fn add(&mut self, change: impl FnOnce() -> Change) {
+        self.total += 1;
+        if self.changes.len() < MAX_CHANGES {
+            self.changes.push(change());
+        }
+    }
+}
+
+/// `path` is the pointer to both values; it is given back as it was.
+fn compare(path: &mut String, old: Option<&Value>, new: Option<&Value>, found: &mut Found) {
+    let above = path.len();
     match (old, new) {
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
             for key in a.keys().chain(b.keys().filter(|k| !a.contains_key(*k))) {
-                let token = key.replace('~', "~0").replace('/', "~1");
-                compare(&format!("{path}/{token}"), a.get(key), b.get(key), out);
+                path.push('/');
+                path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                compare(path, a.get(key), b.get(key), found);
+                path.truncate(above);
             }
         }
         (Some(Value::Array(a)), Some(Value::Array(b))) => {
             for index in 0..a.len().max(b.len()) {
-                compare(&format!("{path}/{index}"), a.get(index), b.get(index), out);
+                // Writing to a String does not fail.
+                let _ = write!(path, "/{index}");
+                compare(path, a.get(index), b.get(index), found);
+                path.truncate(above);
             }
         }
         (a, b) if a == b => {}
-        (a, b) => out.push(Change {
-            path: path.to_owned(),
+        (a, b) => found.add(|| Change {
+            path: path.clone(),
             old: a.cloned(),
             new: b.cloned(),
         }),
     }
 }
 
-fn compare_lines(old: &str, new: &str, out: &mut Vec<Change>) {
+fn compare_lines(old: &str, new: &str, found: &mut Found) {
     let diff = TextDiff::from_lines(old, new);
     for op in diff.ops() {
         let mut removed = Vec::new();
@@ -93,7 +115,7 @@ fn compare_lines(old: &str, new: &str, out: &mut Vec<Change>) {
         }
         let first = op.new_range().start;
         for offset in 0..removed.len().max(added.len()) {
-            out.push(Change {
+            found.add(|| Change {
                 path: format!("line {}", first + offset + 1),
                 old: removed.get(offset).cloned(),
                 new: added.get(offset).cloned(),
@@ -186,6 +208,18 @@ mod tests {
                 }
             ]
         );
+    }
+
+    #[test]
+    fn a_long_key_above_many_values_is_not_copied_for_each_of_them() {
+        let text = |value: &str| {
+            let values = vec![value; 60_000].join(",");
+            format!("{{\"{}\":[{values}]}}", "k".repeat(128 * 1024))
+        };
+        // Copied for each it would be 7.8 GB.
+        let note = note("docs://a", true, &text("1"), &text("2"), "t").unwrap();
+        assert_eq!(note.changes.len(), MAX_CHANGES);
+        assert!(note.text.contains("And 59980 more differences."));
     }
 
     #[test]

@@ -181,7 +181,8 @@ impl HttpLink {
                 .await
                 .map_err(|error| transport_failure(&error))?;
             if !is_redirect(response.status()) {
-                if hop > 0 {
+                // A login page or an error page is not where this server lives.
+                if hop > 0 && lives_here(&response) {
                     *self.url.write().unwrap_or_else(PoisonError::into_inner) = url;
                 }
                 return Ok(response);
@@ -255,6 +256,14 @@ impl HttpLink {
 
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+/// Whether a redirect led to the server itself, also if it doesn't like the message.
+fn lives_here(response: &Response) -> bool {
+    let status = response.status();
+    !(status.is_server_error()
+        || matches!(status.as_u16(), 401 | 403 | 405)
+        || is_media(response.headers(), "text/html"))
 }
 
 /// Whether a response has this media type.

@@ -230,7 +230,10 @@ impl SessionTask {
         let pause = match error.request_error() {
             Some(RequestError::RateLimited {
                 retry_after: Some(later),
-            }) => (*later).min(LONGEST_LATER),
+            }) => (*later)
+                .min(LONGEST_LATER)
+                // A zero, or a date that has passed, is no leave to come back at once.
+                .max(CONNECT_AGAIN.delay(attempt, rand::random())),
             _ => CONNECT_AGAIN.delay(attempt, rand::random()),
         };
         let message = untrusted::text(&crate::sentence::chain(error), untrusted::MAX_DETAIL_CHARS);

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::answer::ContentRules;
 use crate::desired::DesiredResource;
 
-/// Index of an entry; reused after a removal, so that whatever comes late also names its generation.
+/// Index of an entry; reused after a removal, so that whatever comes late also names its resource and generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(usize);
 
@@ -134,10 +134,16 @@ impl Table {
         self.slots.get_mut(slot.0)?.as_mut()
     }
 
-    /// The entry, if it still is the one of that generation.
-    pub fn current(&mut self, slot: Slot, generation: Generation) -> Option<&mut Entry> {
+    /// The entry, if it still is that generation of that resource: generations are counted for each
+    /// resource, so a slot's next holder may well have the same one.
+    pub fn current(
+        &mut self,
+        slot: Slot,
+        id: ResourceId,
+        generation: Generation,
+    ) -> Option<&mut Entry> {
         self.get_mut(slot)
-            .filter(|entry| entry.generation == generation)
+            .filter(|entry| entry.id == id && entry.generation == generation)
     }
 
     pub fn slot_of(&self, uri: &str) -> Option<Slot> {

@@ -1,6 +1,7 @@
 //! Where requests go: along redirects of one's own origin, to no refused address, over TLS that is trusted.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fencepost_mcp::{
     AddressRefusal, ConnectConfig, ConnectError, EgressPolicy, Protocol, RequestError, Transport,
@@ -9,6 +10,7 @@ use fencepost_mcp::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
+
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -31,6 +33,25 @@ async fn a_redirect_on_ones_own_origin_keeps_method_body_and_place() {
             .count();
         assert_eq!(detours, 1, "{status}: the detour is taken once");
     }
+}
+
+#[tokio::test]
+async fn a_redirect_to_a_login_page_is_not_kept() {
+    let away = AtomicBool::new(true);
+    let fake = Fake::start(move |seen| {
+        let reads = seen.body.to_string().contains("resources/read");
+        match seen.path.as_str() {
+            "/mcp" if reads && away.swap(false, Ordering::Relaxed) => {
+                Reply::status(307).with("location", "/login")
+            }
+            "/login" => Reply::status(200).with("content-type", "text/html"),
+            _ => legacy_default(seen),
+        }
+    })
+    .await;
+    let (session, _events) = fake.connect().await;
+    session.read("test://a").await.unwrap_err();
+    session.read("test://a").await.unwrap();
 }
 
 #[tokio::test]

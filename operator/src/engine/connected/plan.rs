@@ -180,12 +180,13 @@ impl Connected {
                 if subscribes {
                     to_subscribe.push(Wanted {
                         slot,
+                        resource: row.id,
                         generation,
                         uri: Arc::from(resource.uri.as_str()),
                         again: false,
                     });
                 } else {
-                    to_poll.push((slot, generation));
+                    to_poll.push((slot, row.id, generation));
                 }
             }
             self.activate(to_poll, Mode::Poll).await?;
@@ -213,7 +214,13 @@ impl Connected {
         let (mut subscribed, mut polled) = (Vec::new(), Vec::new());
         for Watched { wanted, outcome } in answers {
             let watching = matches!(outcome, WatchOutcome::Watching);
-            let Some(entry) = self.table.current(wanted.slot, wanted.generation) else {
+            let Wanted {
+                slot,
+                resource,
+                generation,
+                ..
+            } = wanted;
+            let Some(entry) = self.table.current(slot, resource, generation) else {
                 continue;
             };
             if !watching {
@@ -221,11 +228,11 @@ impl Connected {
             }
             if wanted.again && entry.active {
                 // Read after the acknowledgement, whatever it was.
-                self.table.pulse(wanted.slot, Trigger::Gap, Duration::ZERO);
+                self.table.pulse(slot, Trigger::Gap, Duration::ZERO);
             } else if watching {
-                subscribed.push((wanted.slot, wanted.generation));
+                subscribed.push((slot, resource, generation));
             } else {
-                polled.push((wanted.slot, wanted.generation));
+                polled.push((slot, resource, generation));
             }
         }
         self.activate(subscribed, Mode::Subscribe).await?;
@@ -235,13 +242,13 @@ impl Connected {
     /// The subscription was answered: reads may be issued, the first at once.
     pub(super) async fn activate(
         &mut self,
-        items: Vec<(Slot, Generation)>,
+        items: Vec<(Slot, ResourceId, Generation)>,
         mode: Mode,
     ) -> Result<(), StoreError> {
         for chunk in items.chunks(CHUNK) {
             let mut rows = Vec::with_capacity(chunk.len());
-            for (slot, generation) in chunk {
-                if let Some(entry) = self.table.current(*slot, *generation) {
+            for (slot, resource, generation) in chunk {
+                if let Some(entry) = self.table.current(*slot, *resource, *generation) {
                     rows.push((*slot, (entry.id, *generation, mode)));
                 }
             }
@@ -252,8 +259,10 @@ impl Connected {
                     continue;
                 };
                 if !active {
-                    // Withdrawn or taken over meanwhile: the next manifest or lease says which.
+                    // Withdrawn or taken over meanwhile: the next manifest or lease says which, and if
+                    // neither comes it is opened again.
                     self.table.remove(slot);
+                    self.reopen_at.get_or_insert(Instant::now() + REOPEN_AGAIN);
                     continue;
                 }
                 entry.mode = mode;
