@@ -46,7 +46,6 @@ pub struct ReadJob {
 pub struct ReadDone {
     pub slot: Slot,
     pub resource: ResourceId,
-    pub generation: Generation,
     pub trigger: Trigger,
     pub result: ReadResult,
 }
@@ -71,7 +70,6 @@ pub async fn run(store: &Store, metrics: &Metrics, client: &Session, job: ReadJo
     let done = |result| ReadDone {
         slot: job.slot,
         resource: job.resource,
-        generation: job.generation,
         trigger: job.trigger,
         result,
     };

@@ -227,15 +227,14 @@ impl SessionTask {
     async fn failed(&self, error: &ConnectError, attempt: u32) -> Duration {
         // What it spoke last time may be what is wrong: the next try finds out anew.
         self.server.remember_era(None);
-        let pause = match error.request_error() {
-            Some(RequestError::RateLimited {
-                retry_after: Some(later),
-            }) => (*later)
-                .min(LONGEST_LATER)
-                // A zero, or a date that has passed, is no leave to come back at once.
-                .max(CONNECT_AGAIN.delay(attempt, rand::random())),
-            _ => CONNECT_AGAIN.delay(attempt, rand::random()),
+        let asked = match error.request_error() {
+            Some(RequestError::RateLimited { retry_after }) => retry_after.unwrap_or_default(),
+            _ => Duration::ZERO,
         };
+        // A zero, or a date that has passed, is no leave to come back at once.
+        let pause = CONNECT_AGAIN
+            .delay(attempt, rand::random())
+            .max(asked.min(LONGEST_LATER));
         let message = untrusted::text(&crate::sentence::chain(error), untrusted::MAX_DETAIL_CHARS);
         tracing::warn!(
             server = %self.server.name,

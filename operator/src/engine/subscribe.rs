@@ -20,8 +20,6 @@ const UNSUBSCRIBE_DEADLINE: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct Wanted {
     pub slot: Slot,
-    pub resource: ResourceId,
-    pub generation: Generation,
     pub uri: Arc<str>,
     /// Already active: it is subscribed again after a gap.
     pub again: bool,

@@ -4,7 +4,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashMap, VecDeque},
+    collections::{BTreeMap, BinaryHeap, HashMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -22,9 +22,9 @@ use tokio::time::Instant;
 use super::answer::ContentRules;
 use crate::desired::DesiredResource;
 
-/// Index of an entry; reused after a removal, so that whatever comes late also names its resource and generation.
+/// Key of an entry. Never given twice: an answer or a timer that comes after a removal finds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(usize);
+pub struct Slot(u64);
 
 /// One watched resource.
 pub struct Entry {
@@ -66,8 +66,8 @@ enum Timer {
 /// The watched resources of a session.
 pub struct Table {
     origin: Instant,
-    slots: Vec<Option<Entry>>,
-    free: Vec<usize>,
+    slots: BTreeMap<Slot, Entry>,
+    next_slot: u64,
     by_uri: HashMap<Arc<str>, Slot>,
     by_normal: HashMap<String, Slot>,
     timers: BinaryHeap<Reverse<(Duration, Slot, Timer)>>,
@@ -89,8 +89,8 @@ impl Table {
     pub fn new() -> Self {
         Self {
             origin: Instant::now(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: BTreeMap::new(),
+            next_slot: 0,
             by_uri: HashMap::new(),
             by_normal: HashMap::new(),
             timers: BinaryHeap::new(),
@@ -104,21 +104,18 @@ impl Table {
     }
 
     pub fn insert(&mut self, entry: Entry) -> Slot {
-        let slot = Slot(self.free.pop().unwrap_or(self.slots.len()));
+        let slot = Slot(self.next_slot);
+        self.next_slot += 1;
         self.by_uri.insert(Arc::clone(&entry.uri), slot);
         if let Some(normal) = &entry.desired.uri_normal {
             self.by_normal.entry(normal.clone()).or_insert(slot);
         }
-        if slot.0 == self.slots.len() {
-            self.slots.push(Some(entry));
-        } else {
-            self.slots[slot.0] = Some(entry);
-        }
+        self.slots.insert(slot, entry);
         slot
     }
 
     pub fn remove(&mut self, slot: Slot) -> Option<Entry> {
-        let entry = self.slots.get_mut(slot.0)?.take()?;
+        let entry = self.slots.remove(&slot)?;
         self.by_uri.remove(&entry.uri);
         if let Some(normal) = &entry.desired.uri_normal
             && self.by_normal.get(normal) == Some(&slot)
@@ -126,24 +123,11 @@ impl Table {
             self.by_normal.remove(normal);
         }
         self.ready.retain(|ready| *ready != slot);
-        self.free.push(slot.0);
         Some(entry)
     }
 
     pub fn get_mut(&mut self, slot: Slot) -> Option<&mut Entry> {
-        self.slots.get_mut(slot.0)?.as_mut()
-    }
-
-    /// The entry, if it still is that generation of that resource: generations are counted for each
-    /// resource, so a slot's next holder may well have the same one.
-    pub fn current(
-        &mut self,
-        slot: Slot,
-        id: ResourceId,
-        generation: Generation,
-    ) -> Option<&mut Entry> {
-        self.get_mut(slot)
-            .filter(|entry| entry.id == id && entry.generation == generation)
+        self.slots.get_mut(&slot)
     }
 
     pub fn slot_of(&self, uri: &str) -> Option<Slot> {
@@ -151,10 +135,7 @@ impl Table {
     }
 
     pub fn entries(&self) -> impl Iterator<Item = (Slot, &Entry)> {
-        self.slots
-            .iter()
-            .enumerate()
-            .filter_map(|(index, entry)| Some((Slot(index), entry.as_ref()?)))
+        self.slots.iter().map(|(slot, entry)| (*slot, entry))
     }
 
     pub fn len(&self) -> usize {
@@ -227,10 +208,7 @@ impl Table {
             match timer {
                 Timer::Quiet => {
                     let step = entry.coalescer.wake(now);
-                    // Woken early on behalf of a slot's former holder: its own timer is still set.
-                    if step == Step::Enqueue {
-                        self.take(slot, step);
-                    }
+                    self.take(slot, step);
                 }
                 Timer::Due if entry.timer_at == Some(at) => {
                     entry.timer_at = entry.due_at.filter(|due| *due > now);
@@ -241,7 +219,7 @@ impl Table {
                         self.pulse(slot, trigger, Duration::ZERO);
                     }
                 }
-                // Of a slot's former holder, or overtaken by an earlier one.
+                // Overtaken by an earlier one.
                 Timer::Due => {}
             }
         }
@@ -383,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_used_again_is_not_woken_by_its_former_holders_timer() {
+    fn what_follows_a_removed_resource_is_not_reached_by_what_was_meant_for_that() {
         let mut table = table(&["docs://a"]);
         table.schedule(Slot(0), Duration::ZERO, Trigger::Poll);
         table.remove(Slot(0)).unwrap();
@@ -397,9 +375,13 @@ mod tests {
             false,
         );
         entry.active = true;
-        assert_eq!(table.insert(entry), Slot(0));
+        let next = table.insert(entry);
+        assert_ne!(next, Slot(0));
         table.fire();
         assert!(!table.has_ready());
         assert_eq!(table.slot_of("docs://a"), None);
+        // Same generation, and yet a late answer to the removed one finds nothing.
+        assert!(table.get_mut(Slot(0)).is_none());
+        assert_eq!(table.get_mut(next).unwrap().generation, Generation::new(1));
     }
 }

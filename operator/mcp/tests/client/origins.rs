@@ -10,7 +10,6 @@ use fencepost_mcp::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -39,12 +38,12 @@ async fn a_redirect_on_ones_own_origin_keeps_method_body_and_place() {
 async fn a_redirect_to_a_login_page_is_not_kept() {
     let away = AtomicBool::new(true);
     let fake = Fake::start(move |seen| {
-        let reads = seen.body.to_string().contains("resources/read");
+        let reads = seen.method() == "resources/read";
         match seen.path.as_str() {
             "/mcp" if reads && away.swap(false, Ordering::Relaxed) => {
                 Reply::status(307).with("location", "/login")
             }
-            "/login" => Reply::status(200).with("content-type", "text/html"),
+            "/login" => Reply::status(200).typed("text/html"),
             _ => legacy_default(seen),
         }
     })

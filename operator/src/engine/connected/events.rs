@@ -97,8 +97,6 @@ impl Connected {
             if entry.mode == Mode::Subscribe {
                 again.push(Wanted {
                     slot,
-                    resource: entry.id,
-                    generation: entry.generation,
                     uri: Arc::clone(&entry.uri),
                     again: true,
                 });

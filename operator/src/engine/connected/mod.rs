@@ -37,7 +37,7 @@ const READ_AGAIN: Backoff = Backoff {
     first: Duration::from_millis(250),
     cap: Duration::from_secs(30),
 };
-/// Before a resource whose old generation is still closing is tried again.
+/// Before a resource is tried again that is still closing, or that the ledger refused.
 const REOPEN_AGAIN: Duration = Duration::from_secs(1);
 /// Tries to reopen before the session itself is ended to reconcile what stays unknown.
 const REOPEN_TRIES: u32 = 10;
@@ -224,6 +224,13 @@ impl Connected {
             }
             self.flush_flags().await?;
         }
+    }
+
+    /// A resource that the ledger doesn't let be watched now is tried again: the next manifest or lease may
+    /// say why it doesn't, and neither need come.
+    fn reopen_later(&mut self) {
+        self.reopen_at
+            .get_or_insert_with(|| Instant::now() + REOPEN_AGAIN);
     }
 
     async fn flush_flags(&mut self) -> Result<(), StoreError> {

@@ -3,10 +3,9 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use fencepost_crds::RefreshMode;
-use fencepost_ledger::{Generation, ResourceId, Trigger};
+use fencepost_ledger::{ResourceId, Trigger};
 use fencepost_mcp::WatchOutcome;
 use fencepost_store::{Mode, ResourceSpec, StoreError};
-use tokio::time::Instant;
 
 use super::{
     super::{
@@ -14,7 +13,7 @@ use super::{
         supervisor::SessionSpec,
         table::{Entry, Slot, refresh_of},
     },
-    CHUNK, Connected, REOPEN_AGAIN,
+    CHUNK, Connected,
 };
 use crate::desired::DesiredResource;
 
@@ -164,7 +163,7 @@ impl Connected {
             let mut to_poll = Vec::new();
             for ((resource, row), generation) in chunk.iter().zip(rows).zip(opened) {
                 let Some(generation) = generation else {
-                    self.reopen_at.get_or_insert(Instant::now() + REOPEN_AGAIN);
+                    self.reopen_later();
                     continue;
                 };
                 let subscribes =
@@ -180,13 +179,11 @@ impl Connected {
                 if subscribes {
                     to_subscribe.push(Wanted {
                         slot,
-                        resource: row.id,
-                        generation,
                         uri: Arc::from(resource.uri.as_str()),
                         again: false,
                     });
                 } else {
-                    to_poll.push((slot, row.id, generation));
+                    to_poll.push(slot);
                 }
             }
             self.activate(to_poll, Mode::Poll).await?;
@@ -214,13 +211,8 @@ impl Connected {
         let (mut subscribed, mut polled) = (Vec::new(), Vec::new());
         for Watched { wanted, outcome } in answers {
             let watching = matches!(outcome, WatchOutcome::Watching);
-            let Wanted {
-                slot,
-                resource,
-                generation,
-                ..
-            } = wanted;
-            let Some(entry) = self.table.current(slot, resource, generation) else {
+            let slot = wanted.slot;
+            let Some(entry) = self.table.get_mut(slot) else {
                 continue;
             };
             if !watching {
@@ -230,9 +222,9 @@ impl Connected {
                 // Read after the acknowledgement, whatever it was.
                 self.table.pulse(slot, Trigger::Gap, Duration::ZERO);
             } else if watching {
-                subscribed.push((slot, resource, generation));
+                subscribed.push(slot);
             } else {
-                polled.push((slot, resource, generation));
+                polled.push(slot);
             }
         }
         self.activate(subscribed, Mode::Subscribe).await?;
@@ -242,14 +234,14 @@ impl Connected {
     /// The subscription was answered: reads may be issued, the first at once.
     pub(super) async fn activate(
         &mut self,
-        items: Vec<(Slot, ResourceId, Generation)>,
+        slots: Vec<Slot>,
         mode: Mode,
     ) -> Result<(), StoreError> {
-        for chunk in items.chunks(CHUNK) {
+        for chunk in slots.chunks(CHUNK) {
             let mut rows = Vec::with_capacity(chunk.len());
-            for (slot, resource, generation) in chunk {
-                if let Some(entry) = self.table.current(*slot, *resource, *generation) {
-                    rows.push((*slot, (entry.id, *generation, mode)));
+            for slot in chunk {
+                if let Some(entry) = self.table.get_mut(*slot) {
+                    rows.push((*slot, (entry.id, entry.generation, mode)));
                 }
             }
             let ledger: Vec<_> = rows.iter().map(|(_, row)| *row).collect();
@@ -259,10 +251,9 @@ impl Connected {
                     continue;
                 };
                 if !active {
-                    // Withdrawn or taken over meanwhile: the next manifest or lease says which, and if
-                    // neither comes it is opened again.
+                    // Withdrawn or taken over meanwhile.
                     self.table.remove(slot);
-                    self.reopen_at.get_or_insert(Instant::now() + REOPEN_AGAIN);
+                    self.reopen_later();
                     continue;
                 }
                 entry.mode = mode;

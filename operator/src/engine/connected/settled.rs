@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use fencepost_ledger::{Presence, Trigger, Verdict};
 use fencepost_store::{Mode, StoreError, TombstoneVerdict};
-use tokio::time::Instant;
 
 use super::{
     super::{
@@ -12,7 +11,7 @@ use super::{
         read::{self, ReadDone, ReadJob, ReadResult},
         table::Slot,
     },
-    Connected, EndCause, HOLD, READ_AGAIN, REOPEN_AGAIN, REPEAT_WITHIN,
+    Connected, EndCause, HOLD, READ_AGAIN, REPEAT_WITHIN,
 };
 
 impl Connected {
@@ -74,14 +73,8 @@ impl Connected {
             ReadResult::NotIssued(refusal) => {
                 tracing::debug!(%refusal, "a read was not issued");
                 // The ledger holds another generation or session: what this table knew is gone.
-                if self
-                    .table
-                    .current(done.slot, done.resource, done.generation)
-                    .is_some()
-                {
-                    self.table.remove(done.slot);
-                    // No new manifest may come for it, nor another lease: it is looked for again.
-                    self.reopen_at.get_or_insert(Instant::now() + REOPEN_AGAIN);
+                if self.table.remove(done.slot).is_some() {
+                    self.reopen_later();
                 }
                 return Ok(None);
             }
@@ -89,10 +82,7 @@ impl Connected {
         };
         let window = self.quiet.get();
         let now = self.table.now();
-        let Some(entry) = self
-            .table
-            .current(done.slot, done.resource, done.generation)
-        else {
+        let Some(entry) = self.table.get_mut(done.slot) else {
             return Ok(None);
         };
         match verdict {
